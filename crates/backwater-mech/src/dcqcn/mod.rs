@@ -1,7 +1,7 @@
 //! DCQCN — Zhu et al., "Congestion Control for Large-Scale RDMA Deployments", SIGCOMM 2015.
 //!
-//! The switch marks (CP, see [`crate::ecn`]); the receiver's NIC answers marked packets with CNPs (NP); the sender's NIC keeps a
-//! current rate Rc, a target rate Rt and an estimate of congestion alpha for each queue pair (RP).
+//! The switch marks (CP, see [`crate::ecn`]); the receiver's NIC returns CNPs for marked packets (NP); the sender's NIC
+//! keeps a current rate Rc, a target rate Rt and an estimate of congestion alpha for each queue pair (RP).
 //!
 //! ```text
 //! NP: a marked packet, and no CNP for this flow in the last N            -> CNP
@@ -23,9 +23,10 @@
 //! # Differences
 //! - The byte counter counts payload, and starts at zero at each stage.
 //! - The target rate may pass the line rate. `ns3` clamps it.
-//! - There is a least rate `min_rate`, 100 Mb/s as in ns3-rdma. The paper says nothing of one.
-//! - The preset `htsim-aidc-2025` has one alpha for all flows of the run. It decays alpha for every sending flow, and counts stages up to
-//!   and including F as recovery. That is what the simulator behind the SFC-AIDC study of 2025 does; it is not DCQCN.
+//! - The least rate `min_rate` is 100 Mb/s as in ns3-rdma. The paper names none.
+//! - The preset `htsim-aidc-2025` has one alpha for all flows of the run. It decays alpha for every sending flow, and
+//!   counts stages up to and including F as recovery. The simulator behind the SFC-AIDC study of 2025 does this; it is
+//!   not DCQCN.
 
 mod config;
 pub mod ns3;

@@ -1,8 +1,9 @@
 //! DCTCP — RFC 8257, "Data Center TCP"; Alizadeh et al., SIGCOMM 2010.
 //!
-//! Switches mark above a queue of K (see [`crate::ecn`], `kmin = kmax = K`); the receiver echoes each mark; the sender estimates what
-//! share of its bytes is marked, and once per window takes half that share off its window. Everything else is TCP's: slow start,
-//! congestion avoidance, and the halving after a loss (RFC 5681), which the transport notices and repairs.
+//! Switches mark above a queue of K (see [`crate::ecn`], `kmin = kmax = K`); the receiver echoes each mark; the sender
+//! estimates the share of its marked bytes, and once per window reduces its window by half that share. Everything else
+//! is TCP's: slow start, congestion avoidance, and the halving after a loss (RFC 5681), which the transport detects and
+//! repairs.
 //!
 //! ```text
 //! ACK                   BytesAcked += acked; marked: BytesMarked += acked                                        3.3, 1 to 3
@@ -16,7 +17,8 @@
 //! timeout               the same ssthresh; cwnd = SMSS                                                           3.5; RFC 5681, 3.1
 //! ```
 //!
-//! That is `law = "rfc8257"`. [`ns3::Sender`] is the DCTCP of the HPCC ns-3 code, which has a rate and no window of TCP's.
+//! That is `law = "rfc8257"`. [`ns3::Sender`] is the DCTCP of the HPCC ns-3 code, which has a rate instead of TCP's
+//! window.
 //!
 //! # Not modelled
 //! - handshakes, and with them the loss of a SYN
@@ -24,11 +26,11 @@
 //! - pacing
 //!
 //! # Differences
-//! - Marks are echoed exactly while each packet is acknowledged (`ack.every = 1`). With more packets per acknowledgement, an
-//!   acknowledgement says that one of its packets was marked, and all its bytes count as marked. (Section 3.2 of the RFC acknowledges at
-//!   once when marks begin or end.)
-//! - Losses are those of the [transport](docs/modelling/connections.md): go-back-n or selective repeat with its timeout, not SACK and TCP's
-//!   retransmission timer.
+//! - Marks are echoed exactly if each packet is acknowledged (`ack.every = 1`). With more packets per acknowledgement,
+//!   one marked packet among them marks all its bytes. (Section 3.2 of the RFC acknowledges at once when marks begin or
+//!   end.)
+//! - Losses are those of the [transport](docs/modelling/connections.md): go-back-n or selective repeat with its
+//!   timeout, not SACK with TCP's retransmission timer.
 //! - The window grows by bytes acknowledged (RFC 3465), and only while the flow fills half of it (RFC 7661). Otherwise it would grow
 //!   without end where the sender's own link is the bottleneck.
 //! - The window counts payload, in whole packets.

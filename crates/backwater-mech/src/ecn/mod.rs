@@ -6,20 +6,23 @@
 //! q >= Kmax          : P = 1, or Pmax (`above_kmax`)          (Kmin = Kmax: a step, above it where q > K)
 //! ```
 //!
-//! `q` is the length of the egress queue as it is, or with `weight` its average over arrivals (`average.rs`), as in RED. With C0 a port of rate C has the thresholds Kmin C / C0 and
-//! Kmax C / C0, which are one time for all rates.
+//! `q` is the length of the egress queue as it is, or with `weight` its average over arrivals (`average.rs`), as in
+//! RED. With a reference rate C0, a port of rate C has the thresholds Kmin C / C0 and Kmax C / C0: the same queueing
+//! time at all rates.
 //!
-//! What a switch has cut is not marked (UEC 1.0, section 4.1: it should not be); a mark that it had stays. With `host_ports = false` ports to
-//! hosts mark nothing. `htsim_uec` does so where receivers give credit, which owns the last hop. Its rule for the other ports is that of
-//! `mark_at = "dequeue"`, `pmax = 1` and `switch.release_at = "end"`: by what data is left in the queue when a packet has left.
+//! Trimmed packets are not marked (UEC 1.0, section 4.1: they should not be); they keep an earlier mark. With
+//! `host_ports = false` ports to hosts mark nothing. `htsim_uec` does so where receivers grant credit, which controls
+//! the last hop. Its rule for the other ports is that of `mark_at = "dequeue"`, `pmax = 1` and
+//! `switch.release_at = "end"`: by the data left in the queue when a packet has left.
 //!
 //! # Not modelled
-//! - dropping of packets that are not ECN-capable
+//! - drops of packets that are not ECN-capable
 //! - the even spacing of RED's marks
 //!
 //! # Differences
-//! - A frame departs when the counters fall. With `switch.release_at = "end"` (the default, and htsim's way) the mark depends on the queue
-//!   that the frame leaves behind when its last bit goes. Hardware must decide at the first bit; `"start"` does that.
+//! - A frame departs when the counters fall. With `switch.release_at = "end"` (the default, and htsim's way) the mark
+//!   depends on the queue that remains when the frame's last bit has left. Hardware must decide at the first bit, as
+//!   `"start"` does.
 
 mod advice;
 mod config;

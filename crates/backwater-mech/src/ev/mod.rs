@@ -1,9 +1,10 @@
-//! Entropy values: a sender spreads the packets of a flow over equal ways — UEC 1.0 (entropy value, EV, of the packet delivery sublayer); Bonato
-//! et al., "REPS: Recycled Entropy Packet Spraying for Adaptive Load Balancing and Failure Mitigation", EuroSys 2026; rules of `htsim_uec`
-//! (ultraethernet/uet-htsim, commit 40ccb052).
+//! Entropy values: a sender spreads the packets of a flow over equal paths — UEC 1.0 (entropy value, EV, of the packet
+//! delivery sublayer); Bonato et al., "REPS: Recycled Entropy Packet Spraying for Adaptive Load Balancing and Failure
+//! Mitigation", EuroSys 2026; rules of `htsim_uec` (ultraethernet/uet-htsim, commit 40ccb052).
 //!
-//! Switches choose among equal ways by a hash (ECMP). The sender gives each packet a value that goes into this hash, and so another way; the answer
-//! brings the value back, and says how the way was. [`values`] has the rules; this file says what of a run goes into them.
+//! Switches choose among equal paths by a hash (ECMP). The sender gives each packet a value for this hash, and thus
+//! another path. The acknowledgement returns the value and reports the state of the path. [`values`] has the rules;
+//! this file feeds them with the events of a run.
 //!
 //! ```text
 //! packet       value by `policy`; the same value of the same flow takes the same way
@@ -12,10 +13,11 @@
 //! timeout      of an unknown value, for which 0 stands
 //! ```
 //!
-//! The answer to a cut packet counts before the packet goes again, as an ACK counts before what it lets go. `htsim_uec` has it the other way round
-//! where the packet may go at once (`cut_counts_first = false`): its new value is chosen without what the answer says.
+//! The NACK of a trimmed packet counts before the packet is retransmitted, as an ACK counts before the packets that it
+//! releases. In `htsim_uec` the order is reversed if the retransmission may leave at once (`cut_counts_first = false`):
+//! it chooses the new value before it counts the NACK.
 //!
-//! An answer goes back by the value of the packet that caused it. Control frames have no value.
+//! An acknowledgement uses the value of the packet that caused it. Control frames have no value.
 //!
 //! # Not modelled
 //! - probes of paths
