@@ -1,8 +1,8 @@
 //! Flowlet switching to the least-loaded port — flowlets: Kandula, Katabi, Sinha and Berger, "Dynamic Load Balancing Without Packet
 //! Reordering", ACM CCR 37(2), 2007 (FLARE); by local load: Alizadeh et al., "CONGA", SIGCOMM 2014, section 5.3 ("Local").
 //!
-//! Packets of a flow that follow each other closely are a *flowlet* and keep together. After a pause that is longer than paths differ in delay, the
-//! next packet cannot overtake, and may take another path:
+//! Packets of a flow that follow each other closely are a *flowlet* and keep to one path. After a gap longer than the
+//! difference of path delays, the next packet cannot overtake, and may take another path:
 //!
 //! ```text
 //! on a packet of flow f at t:
@@ -12,8 +12,9 @@
 //!
 //! The load of a next hop is the time to send the bytes that wait for it; among several with the least load one is drawn.
 //!
-//! A source that sends without a pause never has a second flowlet: then this is the least-loaded port at the flow's start. Pacing, PFC and
-//! SFC pauses make gaps. Acknowledgements and control messages keep to `ack.path`; a path that the scenario pins stays pinned.
+//! A source that sends without a gap has a single flowlet, which keeps the least-loaded port at the flow's start.
+//! Pacing, PFC and SFC pauses make gaps. Acknowledgements and control frames keep to `ack.path`; a path that the
+//! scenario pins stays pinned.
 //!
 //! # Not modelled
 //! - collisions in the flowlet table: each flow has an entry

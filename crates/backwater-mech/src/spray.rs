@@ -1,17 +1,19 @@
 //! Packet spraying — Dixit, Prakash, Hu and Kompella, "On the Impact of Packet Spraying in Data Center Networks", INFOCOM 2013.
 //!
-//! A switch sends every packet of a flow over another one of the equal-cost paths, so that no two large flows can collide on one:
+//! A switch spreads the packets of a flow over all equal-cost paths, so that two large flows cannot collide on one:
 //!
 //! ```text
 //! random       out = one of the next hops, drawn for each packet                (RPS, section III)
 //! round-robin  out = next hop number (n mod N); n = n + 1                       (per-packet ECMP of routers, section II)
 //! ```
 //!
-//! n counts per switch and set of next hops. Packets of a flow overtake each other where paths are not equally loaded: receivers must take
-//! them in any order. Without recovery they only count bytes, so they do; with it `transport.in_order = false` and selective repeat let a
-//! receiver place packets as they arrive, and leave losses to the timeout (and to trimmed packets), as transports made for spraying do.
+//! n counts per switch and set of next hops. Packets of a flow overtake each other where paths are not equally loaded,
+//! so receivers must take them in any order. Without recovery they do, since they only count bytes. With recovery,
+//! `transport.in_order = false` and selective repeat let a receiver place packets as they arrive. Losses are then left
+//! to the timeout (and to trimmed packets), as in transports made for spraying.
 //!
-//! Acknowledgements and control messages are not sprayed: they take one path each flow, by `ack.path`. A path that the scenario pins stays pinned.
+//! Acknowledgements and control frames are not sprayed: those of a flow take one path, by `ack.path`. A path that the
+//! scenario pins stays pinned.
 //!
 //! # Not modelled
 //! - spraying by the source (changing UDP ports)
@@ -19,7 +21,8 @@
 //! - coalescing at the receiver
 //!
 //! # Differences
-//! - The paper keeps TCP, whose duplicate acknowledgements take reordering for loss. Flows here have RoCEv2's transport.
+//! - The paper keeps TCP, whose duplicate acknowledgements treat reordering as loss. Flows here have RoCEv2's
+//!   transport.
 
 use backwater_derive::parameters;
 use backwater_net::hooks::{Absent, Activity, Claims, Mechanism, Profile, SwitchCx, SwitchShape, SwitchSide};

@@ -1,7 +1,8 @@
 //! HPCC — Li et al., "HPCC: High Precision Congestion Control", SIGCOMM 2019.
 //!
-//! Every switch writes into a data packet what its egress port has done (in-band network telemetry, INT), and the acknowledgement takes that
-//! back. The sender knows the load of each link on the way, and sets its window so that the busiest is used to a share of eta.
+//! Every switch writes the state of its egress port into a data packet (in-band network telemetry, INT), and the
+//! acknowledgement returns it. From this the sender computes the load of each link of the path, and sets its window so
+//! that the load of the busiest link is eta.
 //!
 //! ```text
 //! switch, as a data packet begins to leave: appends ts, txBytes (before this packet), qLen (without it), B
@@ -19,24 +20,29 @@
 //! In the multiplicative branch n equal flows settle at n R = C U and R = R eta / U + R_AI, so U = eta + n R_AI / C. Below 1 there is next to
 //! no queue. Above, rates swing about that point.
 //!
-//! Five hops of 8 octets and their number, 42 octets, are in every data packet and acknowledgement, used or not, as in the HPCC ns-3 code.
+//! Every data packet and acknowledgement has 42 octets for five hops of 8 octets and their number, used or not, as in
+//! the HPCC ns-3 code.
 //!
-//! With `telemetry = "pint"` packets carry the load U itself, in an octet or two, which switches keep and draw: [`pint`]. ComputeWind is the same.
+//! With `telemetry = "pint"`, switches compute the load U, and packets carry it, rounded at random, in an octet or two:
+//! [`pint`]. ComputeWind is the same.
 //!
 //! # Not modelled
-//! - the widths of INT's fields, and its units unless `int_multi` is given: values are exact, and rates are in kb/s
-//! - PINT in some packets only (`PINT_PROB`); the tables from which switches take logarithms, and queues in units of 256 B
-//! - a rate of its own for each hop (`MULTI_RATE`)
-//! - more than five switches on a way with INT: those behind the fifth write nothing. `check` warns, as it does where packets of one flow
-//!   take several ways. `telemetry = "pint"` has neither limit.
+//! - the widths of INT's fields, and its units unless `int_multi` is set: values are exact, and rates are in kb/s
+//! - PINT in some packets only (`PINT_PROB`); the tables from which switches take logarithms, and queues in units of
+//!   256 B
+//! - a separate rate for each hop (`MULTI_RATE`)
+//! - more than five switches on a path with INT: switches after the fifth write nothing. `check` warns of these paths,
+//!   and of packets of one flow on several paths. `telemetry = "pint"` has neither limit.
 //!
 //! # Differences
-//! - Where one acknowledgement opens the window and cuts the rate, one packet leaves at the time of the old rate. The ns-3 code moves it
-//!   first. This is a [choice by outcome](docs/modelling/ns-3.md#what-is-still-different).
-//! - If a packet took another way than the one before, its hops are stored and not compared. The ns-3 code compares them.
-//! - PINT's load knows all bytes that a port has sent since the data packet before. In the ns-3 code it knows time and bytes of the frame
-//!   before alone, which may be an acknowledgement: what a port has sent before that is missing, and senders see a link that is less busy
-//!   than it is. `pint_counts = "last"` reproduces that code ([how much that is](docs/modelling/hpcc.md#pint)). No preset has it.
+//! - Where one acknowledgement opens the window and cuts the rate, one packet leaves at the time set by the old rate.
+//!   The ns-3 code moves it first. This is a [choice by outcome](docs/modelling/ns-3.md#what-is-still-different).
+//! - If a packet took another path than the one before, its hops are stored and not compared. The ns-3 code compares
+//!   them.
+//! - PINT's load counts all bytes that a port has sent since the previous data packet. In the ns-3 code it counts time
+//!   and bytes of the previous frame alone, which may be an acknowledgement. Earlier bytes are missing, and senders see
+//!   a link that is less busy than it is. `pint_counts = "last"` reproduces that code ([its
+//!   effect](docs/modelling/hpcc.md#pint)). No preset sets it.
 
 mod config;
 mod int;

@@ -1,8 +1,9 @@
 //! Link-level retry — UEC 1.0, section 5.1, as SAI describes it ("Link Layer Retry", opencomputeproject/SAI, 2025-11, in review).
 //!
-//! The sender of a link numbers its frames and keeps them in a replay buffer until they are acknowledged. A receiver that gets a damaged
-//! frame, or misses one, asks once for all from there on, and takes nothing until that comes: go-back-N, hop by hop. So a fault of a
-//! link costs a loop of that link, and not a retransmission from end to end; nothing is lost or overtaken.
+//! The sender of a link numbers its frames and keeps them in a replay buffer until they are acknowledged. A receiver
+//! that gets a damaged frame, or misses one, asks once for all frames from there on, and accepts nothing until that
+//! frame arrives: go-back-N, hop by hop. So a fault of a link costs a loop of that link, and not a retransmission from
+//! end to end; nothing is lost or overtaken.
 //!
 //! ```text
 //! sender    f, where out + 1 <= OUTSTANDING_FRAMES_MAX and bytes + size(f) <= OUTSTANDING_BYTES_MAX:    number it, keep it, send it
@@ -18,25 +19,25 @@
 //!           INIT(k):                                   expected = max(expected, k);  ACK(expected)
 //! ```
 //!
-//! ACK, NACK and INIT are control ordered sets of 8 octets. They go between frames, before all that waits, and are not numbered;
-//! nor are those of other mechanisms. All frames are, those of MAC control among them. Frames replayed go on as they
-//! were: no gate, no pause and no credit counts for them, and no queue has them.
+//! ACK, NACK and INIT are control ordered sets of 8 octets. They go between frames, before all that waits. Ordered
+//! sets, including those of other mechanisms, are not numbered. All frames are numbered, including MAC control.
+//! Replayed frames are sent unchanged: gates, pauses and credits do not apply to them, and no queue holds them.
 //!
 //! # Not modelled
-//! - `DATA_AGE_TIMEOUT`; frames that a flush holds or discards: here they go without protection
+//! - `DATA_AGE_TIMEOUT`; frames that a flush holds or discards: here they are sent without protection
 //! - poisoned frames; numbers of 20 bits that wrap; the least spacing of ordered sets (CTLOS_MIN_SPACING)
-//! - the number's octets: it is in the preamble
+//! - octets for the number: it is in the preamble
 //! - both ends of a link on different threads
 //!
 //! # Differences
-//! - An acknowledgement names the number that is expected next, not the last that was good.
-//! - The sender tells what it has given up (INIT) also after a flush, and an acknowledgement is the echo of that.
-//! - MAC control is not held back by the limits of what is outstanding. An ordered set takes the gap of a frame (`packet.gap`) besides its
-//!   8 octets.
+//! - An acknowledgement names the next expected number, not the last good one.
+//! - The sender also sends INIT after a flush, and an acknowledgement is its echo.
+//! - The limits of outstanding frames and bytes do not delay MAC control. An ordered set takes the gap of a frame
+//!   (`packet.gap`) besides its 8 octets.
 //! - `outstanding_frames` has a default of 1,024, where SAI's example has 100: 100 acknowledgements of 64 B would not fill a loop. SAI's
 //!   default of `replays` is 1.
-//! - Captures: an ordered set is no frame. It is one of EtherType 0x88B6 there: the kind's name, and the number in 32 bits. This is our
-//!   choice.
+//! - An ordered set is no frame. Captures show it as a frame of EtherType 0x88B6: the kind's name, and the number in 32
+//!   bits. This is our choice.
 
 mod config;
 mod link;
