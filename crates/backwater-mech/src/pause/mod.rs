@@ -1,7 +1,8 @@
 //! Global PAUSE — IEEE 802.3 annex 31B (802.3x-1997).
 //!
 //! A station whose memory fills asks its link partner to stop sending anything but MAC control for a number of quanta
-//! (512 bit times each); zero quanta resume. When to ask is left to the implementer. Two counters are offered:
+//! (512 bit times each); zero quanta resume. The standard leaves the condition to the implementer. The model has two
+//! counters:
 //!
 //! ```text
 //! counter = "ingress":  bytes that came in through the port   > xoff  ->  PAUSE that port
@@ -9,8 +10,8 @@
 //!                       below xon (of every counter that asked)       ->  resume
 //! ```
 //!
-//! With `ingress` a port is paused, too, while a frame of it is in headroom (`switch.headroom`): the shared memory is then full,
-//! whatever `xoff` says. It goes on when its headroom is empty, and `xoff - xon` of the pool are free again.
+//! With `ingress` a port is also paused while a frame from it is in headroom (`switch.headroom`): the shared memory is
+//! then full, whatever `xoff` is. It resumes when its headroom is empty, and `xoff - xon` of the pool are free again.
 //!
 //! # Not modelled
 //! - negotiation of the capability

@@ -1,8 +1,8 @@
 //! A congestion control that is written outside of the core, for prototypes of some hundred flows.
 //!
-//! The program that runs a scenario offers a control under a name ([`offer`]); the scenario names it. Backwater's Python package offers
-//! classes in this way (`Scenario.prototype`). Each flow has a control of its own. It hears what its sender hears, and answers with a window
-//! and a rate, which hold until its next answer.
+//! The program that runs a scenario offers a control under a name ([`offer`]); the scenario names it. Backwater's
+//! Python package offers classes in this way (`Scenario.prototype`). Each flow has its own control. It learns of the
+//! events of its sender, and sets a window and a rate, which hold until it sets them again.
 //!
 //! ```text
 //! flow begins         answer = on_start
@@ -17,8 +17,8 @@
 //!   mechanism`)
 //!
 //! # Differences
-//! - A run with it has one thread, since controls of all flows may share state. It cannot be saved, since nobody knows what such a control
-//!   remembers.
+//! - A run with it has one thread, since controls of all flows may share state. It cannot be saved, since the state of
+//!   a control is unknown.
 
 mod config;
 mod control;

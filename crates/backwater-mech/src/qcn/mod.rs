@@ -1,8 +1,9 @@
 //! Quantized Congestion Notification — IEEE 802.1Qau-2010, now IEEE 802.1Q clauses 30 to 33.
 //!
-//! A congested queue samples the frames that join it and sends the source of a sampled frame a congestion notification message
-//! (CNM) with six bits of feedback. The source cuts its rate by that feedback and finds its way back by itself, counting bytes and
-//! time: first to the rate before the cut, then beyond it. Bridges send no positive feedback and keep nothing about flows.
+//! A congested queue samples the frames that join it and sends the source of a sampled frame a congestion notification
+//! message (CNM) with six bits of feedback. The source cuts its rate by that feedback and raises it again by itself,
+//! counting bytes and time: first to the rate before the cut, then beyond it. Switches send no positive feedback and
+//! keep no state of flows.
 //!
 //! ```text
 //! congestion point (clause 32), for each frame f that joins the queue; w = 2^cpW:
@@ -34,9 +35,9 @@
 //!
 //! # Differences
 //! - A CNM whose flow has ended when it arrives has no effect, unless the flow shared its reaction point.
-//! - A congestion point counts the octets of frames as buffers count them: with headers and FCS, without preamble and gap. A reaction point
-//!   counts what it sends likewise.
-//! - A sampled frame that no flow sends (an acknowledgement) renews the sample and causes no CNM.
+//! - A congestion point counts the octets of frames as buffers count them: with headers and FCS, without preamble and
+//!   gap. A reaction point counts its bytes in the same way.
+//! - A sampled frame that no flow sends (an acknowledgement) updates the sample and causes no CNM.
 //! - Rates are whole b/s, and halving rounds up. So the current rate reaches the greatest rate after at most 34 halvings of 10 Gb/s. The
 //!   reaction point then ends; the standard also waits until its queue is empty.
 //! - The default of the MIB is one reaction point per port and priority (`rppMaxRps` = 1), a limit of the hardware of its day. Here `per`

@@ -1,8 +1,9 @@
 //! RCCC, Receiver Credit Congestion Control — UEC 1.0, section 3.6.14, as `htsim_uec` has it (ultraethernet/uet-htsim, commit 40ccb052).
 //!
-//! A sender begins with credit of its own (speculation), until anything comes back; from then on it sends what its receiver pulls. Packets carry
-//! how far the sender would go, and the receiver's interface gives credit in turns, at 99 % of its link's rate. [`credit`] has
-//! the sender's rules, [`pacer`] the receiver's; this file says what of a run goes into them.
+//! A sender begins with an initial credit (speculation). From the first acknowledgement on it sends as much as its
+//! receiver pulls. Packets carry the sender's target, and the receiver's interface grants credit in turns, at 99 % of
+//! its link's rate. [`credit`] has the sender's rules, [`pacer`] the receiver's; this file feeds them with the events
+//! of a run.
 //!
 //! ```text
 //! send if       credit > 0;  the packet carries its target
@@ -13,13 +14,13 @@
 //! ```
 //!
 //! # Not modelled
-//! - numbers for requests among the packets: they are not acknowledged, and the pull that answers one gives nothing
+//! - packet numbers for requests: they are not acknowledged, and the pull that follows one grants nothing
 //!
 //! # Differences
-//! - A request to send also goes when a timeout has passed with nothing in flight while credit lacks, so that a lost pull cannot stop a
-//!   flow: `request_interval` after the request before, and twice as long each time. After a pull that gives something it goes after twice
-//!   the time since the pull before that, at least `request_interval`. So senders that wait for their turn among a thousand do not fill the
-//!   link with requests.
+//! - A sender also sends a request when a timeout has passed with nothing in flight while credit lacks, so that a lost
+//!   pull cannot stop a flow. It follows the previous request after `request_interval`, which doubles each time. After
+//!   a pull that grants credit, it follows after twice the time between the last two pulls, at least
+//!   `request_interval`. So senders that wait for their turn among a thousand do not fill the link with requests.
 //! - [UEC's simulator](docs/modelling/uec-simulator.md) lists where that program differs from the specification, with the effect of each
 //!   point.
 

@@ -1,5 +1,6 @@
-//! Isolation at the source's ToR (SFC proxy contribution of 2025, after the congestion isolation of IEEE 802.1Qcz). The ToR of a source
-//! that does not know SFC keeps only congested traffic waiting, in an isolation queue of its own, and the host continues to send.
+//! Isolation at the source's ToR (SFC proxy contribution of 2025, after the congestion isolation of IEEE 802.1Qcz). The
+//! ToR of a source that does not know SFC holds back only congested traffic, in a separate isolation queue, and the
+//! host continues to send.
 //!
 //! ```text
 //! on an SFCM{P} from queue e about a packet of attached host s to d in class c:
@@ -10,31 +11,33 @@
 //! held is what waits in isolation queues of s's port and class c, or (per switch) in all isolation queues
 //! ```
 //!
-//! With `granularity = "flow"` an isolation queue holds the flow that the message names. With `"class"` a congested queue notifies a source
-//! once, whichever of its flows passes: the isolation queue takes everything that the host sends in that class to the same destination,
-//! which at a last hop is everything that the congested queue sees of it. With `points = "all"`, packets to other destinations through the
-//! congested queue are isolated when that queue notifies the source again.
+//! With `granularity = "flow"` an isolation queue holds the flow that the message names. With `"class"` a congested
+//! queue notifies a source once for all its flows: the isolation queue takes all packets that the host sends in that
+//! class to the same destination. At a last hop these are all of its packets in the congested queue. With
+//! `points = "all"`, packets to other destinations through the congested queue are isolated when that queue notifies
+//! the source again.
 //!
-//! Acknowledgements and control frames of the host never wait. The isolation queue stands beside its egress queue and is served with it
-//! once it is open (see `backwater-net`, `port/isolation_queues.rs`); a packet leaves it before any later one of its flow passes.
+//! Acknowledgements and control frames of the host never wait. The isolation queue is served beside its egress queue
+//! once it is open (see `backwater-net`, `port/isolation_queues.rs`); no later packet of a flow passes one in it.
 //!
-//! **Why R:** a relieved queue resumes all its sources at once. A host can then send no faster than its link, and what it has there is
-//! shared with others; isolation queues of many hosts empty at the rate of the switch's uplinks, and would fill the queue anew before a message
-//! can be back. R is of what the pause has held back and of nothing else: a flow is not shaped by it for longer.
-//! **What bounds an isolation queue in time:** every message carries its pause time; a lost resume costs the rest of that.
+//! **Why R:** a relieved queue resumes all its sources at once. A host then sends no faster than its link, which its
+//! flows share. Isolation queues of many hosts empty at the rate of the switch's uplinks, and would fill the queue anew
+//! before the next message can arrive. R applies only to packets that the pause has held back: it does not shape a flow
+//! for longer. **What bounds an isolation queue in time:** every message carries its pause time; a lost resume costs
+//! the rest of it.
 //!
 //! # Not modelled
-//! - how a switch finds out which hosts need it: `sfc.at_source` names them
+//! - how a switch discovers which hosts need it: `sfc.at_source` names them
 //! - a limit of the number of isolation queues: memory is counted, isolation queues are not
 //!
 //! # Differences
 //! - The document has one congestion queue, which is paused as a whole. Here each flow or (source, destination, class) has an isolation
 //!   queue. So the end of one pause does not release what another queue still pauses.
-//! - By default the switch falls back to PFC by the sum over the isolation queues of the port's class, since that is what PFC can stop. No
-//!   host takes the room of another. With `isolation_per = "switch"` the isolation queues share their room as the document's one queue
-//!   does, and hosts are paused whose packets come to a full one.
-//! - `isolation_rate` counts bytes. Where one of several uplinks takes none, what leaves by the others meanwhile counts towards what is
-//!   still held back.
+//! - By default the switch falls back to PFC by the sum over the isolation queues of the port's class, since PFC can
+//!   only stop a class of a port. No host takes the room of another. With `isolation_per = "switch"` the isolation
+//!   queues share one limit, like the document's one queue. Above it, a host whose packet arrives is paused.
+//! - `isolation_rate` counts bytes. If one of several uplinks is blocked, bytes that leave by the others count towards
+//!   the bytes still held back.
 
 use super::config::{Granularity, IsolationPer, Params};
 use super::pause_ends::{Change, PauseEnds};

@@ -8,15 +8,15 @@
 //! The mapping of DSCP to priority is that of the edge, for messages only. A host with k queues for one class ("CI on the NIC") has a DSCP
 //! and a priority for each; their traffic is one class here as everywhere. With a single queue, p is the class.
 //!
-//! All pauses of the port share one state ([`SwitchCx::pause_peer`]): a resume of SFC does not undo PFC's own pause of that link, and a
-//! resume of PFC does not undo one of SFC.
+//! All pauses of the port share one state ([`SwitchCx::pause_peer`]): a resume of SFC does not end PFC's own pause of
+//! that link, and a resume of PFC does not end one of SFC.
 //!
 //! # Not modelled
-//! - how a switch finds out which hosts need it: `sfc.at_source` names them
+//! - how a switch discovers which hosts need it: `sfc.at_source` names them
 //!
 //! # Differences
-//! - The contribution pauses one queue. Here each congested queue has a pause of its own for the (port, priority). So a later and shorter
-//!   pause by another congested queue does not cut a longer one. This is a choice.
+//! - The contribution pauses one queue. Here each congested queue has a separate pause for the (port, priority). So a
+//!   later and shorter pause by another congested queue does not shorten a longer one. This is a choice.
 
 use super::pause_ends::{Change, PauseEnds};
 use super::wire::Message;

@@ -1,8 +1,9 @@
 //! Swift — Kumar et al., "Swift: Delay is Simple and Effective for Congestion Control in the Datacenter", SIGCOMM 2020.
 //!
-//! The sender compares the delay of each acknowledgement with a target: below it the window grows by a constant per round trip, above
-//! it shrinks in proportion to how far, at most once per round trip. The target grows with the way's length and, so that many flows at one
-//! bottleneck find room, as the window shrinks. Below a window of one packet the flow is paced instead.
+//! The sender compares the delay of each acknowledgement with a target: below it the window grows by a constant per
+//! round trip, above it shrinks in proportion to the excess, at most once per round trip. The target grows with the
+//! path's length. It also grows as the window shrinks, so that many flows can share a bottleneck. Below a window of one
+//! packet the flow is paced instead.
 //!
 //! ```text
 //! target   t = base_target + #hops h + max(0, min(alpha / sqrt(cwnd) + beta_fs, fs_range))                       section 3.5
@@ -15,20 +16,20 @@
 //!          can_decrease = now - t_last_decrease >= rtt
 //! ```
 //!
-//! cwnd is in packets. `delay` is the time from a packet's sending to its acknowledgement, `rtt` the last of them, `#hops` the switches
-//! on the way.
+//! cwnd is in packets. `delay` is the time from a packet's sending to its acknowledgement, `rtt` the last of them,
+//! `#hops` the switches on the path.
 //!
-//! The paper gives the law, and for most parameters no value that would hold for every network.
+//! The paper defines the law, but for most parameters no value for every network.
 //!
 //! # Not modelled
 //! - the delay in end hosts and its window (`ecwnd`, the average of the endpoint's delay): hosts here take no time
-//! - the exclusion of what an acknowledgement waits at the far end, for the same reason
-//! - a class of Swift's own for acknowledgements (`ack.class` sets one)
+//! - the exclusion of an acknowledgement's wait at the receiver, for the same reason
+//! - a separate class of Swift for acknowledgements (`ack.class` sets one)
 //!
 //! # Differences
-//! - Losses are those of the [transport](docs/modelling/connections.md). Its gaps stand for fast recovery.
-//! - With `ack.every` above one, the window is never narrower than what is acknowledged together. The delay is then that of the last of
-//!   these packets.
+//! - Losses are those of the [transport](docs/modelling/connections.md). A reported gap replaces fast recovery.
+//! - With `ack.every` above one, the window is never narrower than the packets of one acknowledgement. The delay is
+//!   then that of the last of these packets.
 
 mod config;
 

@@ -2,8 +2,8 @@
 //! Shi, "Catch the Whole Lot in an Action", NSDI 2014 (CP), and Handley et al., "Re-architecting datacenter networks and stacks for low
 //! latency and high performance", SIGCOMM 2017 (NDP).
 //!
-//! A switch that has no memory for a packet cuts it down to its headers and sends these on in a class of their own. So the receiver knows
-//! at once what is lost, and says so, where it would otherwise be found out by a gap or a timeout.
+//! A switch that has no memory for a packet cuts it down to its headers and forwards these in a separate class. So the
+//! receiver learns of the loss at once, and reports it. Otherwise only a gap or a timeout would reveal it.
 //!
 //! ```text
 //! on a data packet p of a trimmable class for which there is no memory:
@@ -12,10 +12,13 @@
 //!     no memory for that either: p is lost
 //! ```
 //!
-//! With `victim = "either"` nobody asks whether p is longer than t: a queue exceeds its memory by less than a frame. The packet on the
-//! wire is never cut, nor is t where it is not trimmable: then it is p. What is no longer than trim_size is lost: nothing can be cut off. What was cut is never cut again. The receiver answers it at once (`transport.recovery`), and it is retransmitted like any other loss.
+//! With `victim = "either"`, p replaces t even if p is longer: a queue exceeds its memory by less than a frame. The
+//! packet on the wire is never trimmed. If t is not trimmable, p is trimmed. A packet no longer than trim_size is lost,
+//! since nothing can be cut off. A trimmed packet is never trimmed again. The receiver returns a NACK for it at once
+//! (`transport.recovery`), and it is retransmitted like any other loss.
 //!
-//! With `to = "source"` what is left goes back: the receiver's NACK from the switch, sooner by the way from there to the receiver and back.
+//! With `to = "source"` the switch sends the receiver's NACK itself, sooner by the round trip from the switch to the
+//! receiver.
 //!
 //! ```text
 //! on such a packet p, with to = "source":
@@ -24,25 +27,28 @@
 //!     no way back, or no memory for that either: lost
 //! ```
 //!
-//! UEC 1.0 (4.1) excludes this, and nobody has specified it publicly; the rules are a choice. The idea is NDP's return-to-sender, which sends
-//! headers back that find no memory themselves (Handley et al.). One NACK goes for each packet; a flow's controller
-//! hears of a loss, and of no acknowledgement: a round trip that ends at a switch is none.
+//! UEC 1.0 (4.1) excludes this, and nobody has specified it publicly; the rules are a choice. The idea is NDP's
+//! return-to-sender, which sends headers back that find no memory themselves (Handley et al.). The switch sends one
+//! NACK for each packet. A flow's control learns of a loss, and gets no acknowledgement and no round trip, since the
+//! round trip would end at a switch.
 //!
 //! # Not modelled
-//! - the rewriting of the DSCP (DSCP_TRIMMED, DSCP_TRIMMED_LASTHOP; TRIM_DSCP_VALUE): the class says in which queue a frame waits; only
-//!   [captures](docs/captures.md) show one
-//! - the scheduling weight that UEC recommends for the trimmed class (25 %): the trimmed class is served by its number, as all are
-//! - payload that `trim.size` leaves: in a capture a trimmed packet has its headers only
+//! - the rewriting of the DSCP (DSCP_TRIMMED, DSCP_TRIMMED_LASTHOP; TRIM_DSCP_VALUE): the class determines the queue of
+//!   a frame; only [captures](docs/captures.md) show a DSCP
+//! - the scheduling weight that UEC recommends for the trimmed class (25 %): the trimmed class is served by its number,
+//!   like all classes
+//! - payload that remains with a large `trim.size`: in a capture a trimmed packet has only its headers
 //!
 //! # Differences
-//! - `htsim_uec` takes a packet out of its queue when its last bit has left. So the newest packet of a queue may be the one that is being
-//!   sent, if nothing else waits, and is cut while it is. Here that one has left the queue at its first bit, and nothing gives way. That
-//!   makes a difference only to queues with memory for less than two packets.
-//! - `htsim_uec` cuts either of two packets, whatever they are. Here `trim.classes` and `trim.size` say which may be cut.
-//! - What mechanisms do by the packets that leave a queue they do by a packet that gives way, too, but for marks.
-//! - `htsim_uec` draws its coins from one generator for all queues. Shares can be compared, single packets cannot.
-//! - In `htsim_uec` the switch's latency passes before the queue is looked at: `switch.latency_at = "input"`. With `fabric`, the newest
-//!   packet is the last that has passed it, and packets that are on their way through the fabric stay.
+//! - `htsim_uec` takes a packet out of its queue when its last bit has left. So if nothing else waits, the newest
+//!   packet of a queue may be the one that is being sent, and is trimmed meanwhile. Here that packet has left the queue
+//!   at its first bit, and nothing gives way. This matters only for queues with memory for less than two packets.
+//! - `htsim_uec` trims either of two packets, whatever they are. Here `trim.classes` and `trim.size` limit which may be
+//!   trimmed.
+//! - Mechanisms treat a packet that gives way like one that leaves its queue, except that they do not mark it.
+//! - `htsim_uec` tosses with one random generator for all queues. So shares can be compared, but not single packets.
+//! - In `htsim_uec` the switch's latency passes before the queue is examined: `switch.latency_at = "input"`. With
+//!   `fabric`, the newest packet is the last that has crossed the fabric; packets still in the fabric stay.
 
 mod config;
 
