@@ -1,9 +1,9 @@
-"""Write EVIDENCE.md: what flows waited for, and the experiments behind each explanation.
+"""Write EVIDENCE.md: the waits of flows, and the experiments behind each explanation.
 
     python studies/controls-2026/evidence.py > studies/controls-2026/EVIDENCE.md
 
 The first part is the critical path of the victim and of the incast's last flow (`backwater why`).
-The second changes one value at a time. None of these values went back into the study.
+The second part changes one value at a time. The study uses none of these values.
 """
 
 from __future__ import annotations
@@ -29,7 +29,7 @@ SEEDS = range(1, 11)
 PS_PER_US = 1e6
 
 AWAY = {"flow.victim.from": "h65", "flow.victim.via": '["spine7"]'}
-"""The victim shares no link with the incast but the receiver's leaf."""
+"""The victim shares the receiver's leaf with the incast, but no link."""
 FIFO = {"switch.architecture": "input-queued"}
 
 Experiment = tuple[str, str, tuple[str, ...], dict[str, str]]
@@ -84,14 +84,14 @@ def study() -> dict[str, Any]:
 
 
 def settings(case: str) -> dict[str, str]:
-    """Give what a case changes."""
+    """Return the changes of a case."""
     [found] = [one for one in study()["case"] if one["id"] == case]
     changes: dict[str, str] = found.get("set", {})
     return changes
 
 
 def run(scheme: str, case: str, seed: int, changes: dict[str, str], *waits: str) -> Run:
-    """Run a scheme in a case."""
+    """Run a scheme in a case; `waits` are the groups whose waits it records."""
     name = "permutation" if case == "permutation" else "scenario"
     scenario = backwater.load(HERE / f"{name}.toml").variant(scheme)
     for key, value in {**settings(case), **changes, "seed": str(seed)}.items():
@@ -100,7 +100,7 @@ def run(scheme: str, case: str, seed: int, changes: dict[str, str], *waits: str)
 
 
 def waits_of(outcome: Run, flow: int) -> str:
-    """Say for what a flow waited, the longest three, in us."""
+    """Return the three longest waits of a flow, in us, as text."""
     waits = pl.DataFrame(outcome.waits).filter(pl.col("flow_id") == flow)
     behind = pl.when(pl.col("cause") == "behind").then(
         pl.lit("behind ") + pl.col("behind_group").fill_null("others")
@@ -119,7 +119,7 @@ def waits_of(outcome: Run, flow: int) -> str:
 
 
 def paths() -> Iterator[str]:
-    """Write what victim and last flow waited for under each scheme, seed 1."""
+    """Yield lines on the waits of victim and last flow under each scheme, seed 1."""
     schemes = tomllib.loads((HERE / "parameters.toml").read_text(encoding="utf-8"))["scheme"]
     for case in ("1", "2", "3"):
         yield f"Case {case}, seed 1, us\n"
@@ -138,7 +138,7 @@ def paths() -> Iterator[str]:
 
 
 def mean(values: list[float]) -> str:
-    """Give a mean with half of its 95 % interval."""
+    """Return a mean with half of its 95 % interval, as text."""
     spread = Spread.of(values)
     assert spread.ci_low is not None
     assert spread.ci_high is not None
@@ -147,7 +147,7 @@ def mean(values: list[float]) -> str:
 
 
 def row(scheme: str, case: str, changes: dict[str, str]) -> list[str]:
-    """Give victim, mean and last flow, drops, and timeouts over the seeds."""
+    """Return victim, mean and last flow, drops, and timeouts over the seeds."""
     victims, means, lasts, drops, timeouts = ([] for _ in range(5))
     for seed in SEEDS:
         outcome = run(scheme, case, seed, changes)
@@ -165,7 +165,7 @@ def row(scheme: str, case: str, changes: dict[str, str]) -> list[str]:
 
 
 def experiments() -> Iterator[str]:
-    """Write each experiment beside the study's own values."""
+    """Yield a row for each experiment, and for the study's own values."""
     yield "| experiment | scheme | case | victim | flows, mean | flows, last | drops | timeouts |"
     yield "|---|---|---|---|---|---|---|---|"
     own: set[tuple[str, str]] = set()
@@ -178,7 +178,7 @@ def experiments() -> Iterator[str]:
 
 
 def page() -> str:
-    """Write the page."""
+    """Return the page."""
     lines = [
         "# Why: waits on critical paths, and experiments",
         "",

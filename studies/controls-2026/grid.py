@@ -19,7 +19,7 @@ if TYPE_CHECKING:
 
 
 def cell(sample: Sample, measure: Measure) -> str:
-    """Give a mean and half its 95 % interval; of a count that never varies, the count."""
+    """Return a mean and half of its 95 % interval; for a constant count, only the count."""
     mean, interval = sample.statistic("mean"), sample.interval()
     if mean is None:
         return sample.problem or "-"
@@ -33,7 +33,7 @@ def cell(sample: Sample, measure: Measure) -> str:
 
 
 def by_scheme(outcome: Outcome, beside: Beside) -> list[str]:
-    """Lay out a block whose schemes stand side by side: a table a case, a row a scheme."""
+    """Return a block without setups: one table for each case, one row for each scheme."""
     measures = [outcome.study.measure(name) for name in beside.shows]
     heads = [m.label + (f", {m.unit}" if m.unit and not m.counts else "") for m in measures]
     lines = [f"## {beside.title}", ""]
@@ -52,7 +52,7 @@ def by_scheme(outcome: Outcome, beside: Beside) -> list[str]:
 
 
 def by_setup(outcome: Outcome, beside: Beside) -> list[str]:
-    """Lay out a block of setups: a table a case and a measure, a row a scheme."""
+    """Return a block of setups: one table for each case and measure, one row for each scheme."""
     labels = {TABLE: beside.own, **{setup.id: setup.label for setup in beside.setups}}
     lines = [f"## {beside.title}", ""]
     lines += [f"- {one.label}: {one.text}" for one in beside.setups] + [""]
@@ -84,7 +84,7 @@ def by_setup(outcome: Outcome, beside: Beside) -> list[str]:
 
 
 def page(outcome: Outcome) -> str:
-    """Write the page."""
+    """Return the page."""
     numbers = sorted({len(seeds) for seeds in outcome.seeds.values() if seeds})
     seeds = " or ".join(map(str, numbers))
     lines = [

@@ -1,9 +1,9 @@
-"""Draw picture.svg: what each scheme gives the victim, and what the incast pays for it.
+"""Draw picture.svg: the completion times of victim and incast under each scheme.
 
     python studies/controls-2026/picture.py results/controls studies/controls-2026/picture.svg
 
-Times are shares of what max-min fairness would give: the incast's receiver shares its link among
-the senders, and the victim has what the first of them leaves of their uplink.
+Times are relative to max-min fairness: the senders of the incast share the receiver's link equally,
+and the victim has the rest of the first sender's uplink.
 """
 
 from __future__ import annotations
@@ -22,9 +22,9 @@ if TYPE_CHECKING:
     from backwater.study.execute import Sample
 
 SLOT, PIPE = 0.16256, 3.66048
-"""Time of a packet of 4064 B at 200 Gb/s, and the idle round trip, us."""
+"""Time of a packet of 4064 B at 200 Gb/s, and the idle round-trip time, in us."""
 CASES = {"1": (3, 500, 1250), "2": (3, 5000, 12500), "3": (6, 500, 1250)}
-"""Senders, packets of each, packets of the victim."""
+"""For each case: senders, packets of each sender, packets of the victim."""
 
 FAMILIES = (
     ("links", ("pfc", "cbfc")),
@@ -53,7 +53,7 @@ text { fill: var(--ink); font: 13px Helvetica, Arial, 'Liberation Sans', sans-se
 
 @dataclass(frozen=True)
 class Dot:
-    """A mean with its 95 % interval, as shares."""
+    """A mean with its 95 % interval, relative to a time."""
 
     mean: float
     low: float
@@ -61,7 +61,7 @@ class Dot:
 
 
 def fair_victim(case: str) -> float:
-    """The victim under max-min fairness, us: the first sender has its share of the receiver."""
+    """Return the victim's max-min fair time, in us: the first sender has its share of the link."""
     senders, packets, victim = CASES[case]
     while_incast = victim * senders / (senders - 1)
     slots = while_incast if while_incast <= senders * packets else victim + packets
@@ -69,13 +69,13 @@ def fair_victim(case: str) -> float:
 
 
 def fair_last(case: str) -> float:
-    """The last incast flow if the receiver's link never idles, us."""
+    """Return the time of the last incast flow if the receiver's link is never idle, in us."""
     senders, packets, _ = CASES[case]
     return senders * packets * SLOT + PIPE
 
 
 def share(sample: Sample, of: float) -> Dot | None:
-    """Give a sample as shares of a time."""
+    """Return a sample relative to a time."""
     mean = sample.statistic("mean")
     if mean is None:
         return None
@@ -84,7 +84,7 @@ def share(sample: Sample, of: float) -> Dot | None:
 
 
 def place(value: float, left: float) -> float:
-    """Where a share lies on the logarithmic axis of the panel that begins at `left`."""
+    """Return the place of a value on the logarithmic axis of the panel that begins at `left`."""
     inside = min(max(value, LOW), HIGH)
     return left + WIDE * math.log(inside / LOW) / math.log(HIGH / LOW)
 
@@ -108,7 +108,7 @@ def draw_dot(number: int, dot: Dot, left: float, y: float) -> str:
 
 
 def beyond(found: list[Dot], left: float, y: float) -> str:
-    """Say what lies beyond the axis."""
+    """Return a text with the values beyond the axis."""
     if not found:
         return ""
     ends = sorted({f"{dot.mean:.2g}" for dot in found}, key=float)
@@ -117,12 +117,12 @@ def beyond(found: list[Dot], left: float, y: float) -> str:
 
 
 def text(x: float, y: float, words: str, anchor: str = "start", kind: str = "") -> str:
-    """Write a text."""
+    """Return a text element."""
     return f'<text x="{x:.1f}" y="{y:.1f}" text-anchor="{anchor}" class="{kind}">{words}</text>'
 
 
 def dots(outcome: Outcome, scheme: str, panel: int) -> list[tuple[int, Dot]]:
-    """Give the dots of a scheme in a panel."""
+    """Return the dots of a scheme in a panel, each with the number of its case."""
     found = []
     if panel == 2:
         base = outcome.points[Key("permutation", "pfc", TABLE)]["all_mean"].statistic("mean")
@@ -146,7 +146,7 @@ PANELS = (
 
 
 def draw(outcome: Outcome) -> str:
-    """Draw it all."""
+    """Return the picture."""
     rows = sum(len(names) for _, names in FAMILIES)
     bottom = TOP + ROW * rows + GAP * len(FAMILIES)
     width, height = LEFT + 3 * (WIDE + APART) - 10, bottom + 44

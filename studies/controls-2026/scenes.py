@@ -2,7 +2,7 @@
 
     python studies/controls-2026/scenes.py
 
-A scheme is the same text in every scene. A test sees that the files are what this script writes.
+A scheme is the same text in every scene. A test compares the files with this script's output.
 """
 
 from __future__ import annotations
@@ -210,30 +210,30 @@ size = "20 MB"
 class = 0
 via = [["spine3"], ["spine4"], ["spine5"]]
 """
-"""The flows of TCP are the group `flows`."""
+"""Flows of the scene; the group `flows` is TCP."""
 
 BESIDE_TCP = ("pfc", "sfc", "sfc-proxy", "sfc-isolation", "dcqcn", "hpcc", "timely")
-"""Schemes of class 3: those over PFC that leave another class alone."""
+"""Schemes for class 3: those over PFC that do not affect another class."""
 
 CONTROLS = ("dcqcn", "hpcc", "timely")
-"""Controls that must be told which flows are theirs."""
+"""Controls that need the key `flows` to control class 3 only."""
 
 
 def variant(scheme: dict[str, Any], blocks: dict[str, str]) -> str:
-    """Write a scheme as a variant of a scenario."""
+    """Return a scheme as a variant of a scenario."""
     parts = [blocks[name] for name in scheme.get("with", [])] + [scheme["values"]]
     body = "".join(part.lstrip("\n") for part in parts)
     return f"# {scheme['text']}. Source: {scheme['source']}.\n[variant.{scheme['name']}]\n{body}"
 
 
 def scene(name: str, text: dict[str, Any]) -> str:
-    """Write a scene with all schemes."""
+    """Return a scene with all schemes."""
     head = HEAD.format(**SCENES[name])
     return "\n".join([head, *(variant(one, text["block"]) for one in text["scheme"])])
 
 
 def beside_tcp(text: dict[str, Any]) -> str:
-    """Write the scene in which a scheme has class 3, and DCTCP class 0."""
+    """Return the scene in which a scheme controls class 3, and DCTCP class 0."""
     head = HEAD.format(
         title="RoCE beside TCP",
         about="With --full: incast and victim in class 3, an incast of DCTCP in class 0.",
@@ -256,7 +256,7 @@ def beside_tcp(text: dict[str, Any]) -> str:
 
 
 def files() -> dict[str, str]:
-    """Give each scenario of the study by the name of its file."""
+    """Return each scenario of the study by the name of its file."""
     text = parameters()
     written = {f"{name}.toml": scene(name, text) for name in SCENES}
     return {**written, "roce-and-tcp.toml": beside_tcp(text)}

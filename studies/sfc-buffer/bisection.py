@@ -2,8 +2,8 @@
 
     python studies/sfc-buffer/bisection.py > studies/sfc-buffer/BISECTION.md
 
-The bound is written here once more, by hand, so that `advise` and this script cannot err
-together. Tests hold simulation and advice to it, too.
+This script has its own copy of the bound's formula, so that an error in `advise` shows. Tests
+compare simulation and advice with it, too.
 """
 
 from __future__ import annotations
@@ -21,7 +21,7 @@ FRAMES_OF_THRESHOLD = 40
 STEPS = 20
 """Steps of 0.5 % from 0.90 to 1.00 of the bound."""
 SHORT = 0.02
-"""Flows last until a pause that is so much too short has filled PFC's threshold."""
+"""Flows last until a pause that is too short by this share has filled PFC's threshold."""
 
 
 @dataclass(frozen=True)
@@ -41,13 +41,13 @@ class Shape:
 
     @property
     def loop(self) -> float:
-        """From a first bit at its sender to the stop that it causes there [ns]."""
+        """Time from a first bit at its sender to the pause that it causes there [ns]."""
         passed = 5 if self.latency_at == "output" else 6
         return 6 * self.delay + passed * LATENCY + 3 * (self.time + MESSAGE * 8 / self.gbps)
 
     @property
     def frames(self) -> int:
-        """Whole frames that a sender brings."""
+        """Whole frames that a sender sends in this time and three message times."""
         return math.ceil((self.loop + 3 * MESSAGE * 8 / self.gbps) / self.time)
 
     @property
@@ -57,14 +57,14 @@ class Shape:
 
     @property
     def headroom(self) -> int:
-        """Bytes above the threshold."""
+        """Headroom above the threshold [bytes]."""
         return ((self.senders - 1) * self.frames + 1) * self.frame
 
 
 def long_incast(shape: Shape, short: float) -> tuple[int, int]:
-    """Give PFC's threshold of an ingress, and how much each sender sends [bytes].
+    """Return PFC's threshold of an ingress, and the payload of each sender [bytes].
 
-    The threshold is beyond what one burst needs: a share of threshold and headroom, a whole burst,
+    The threshold exceeds the need of one burst: a share of threshold and headroom, a whole burst,
     and six frames. The flows last until a pause that is too short by the share `short` fills it.
     """
     n, frame, frames = shape.senders, shape.frame, shape.frames
@@ -75,9 +75,10 @@ def long_incast(shape: Shape, short: float) -> tuple[int, int]:
 
 
 def pauses(shape: Shape, pause: float, xoff: int, size: int, counter: str = "ingress") -> int:
-    """Count PFC's pauses of an incast over as many spines as senders, each `size` bytes.
+    """Return the number of PFC pauses in an incast of flows of `size` bytes.
 
-    `pause`: of Source Flow Control [ns]; `xoff`: PFC's threshold [bytes], of what `counter` counts.
+    `pause` is the pause time of Source Flow Control [ns]; `xoff` is PFC's threshold [bytes] of the
+    queues that `counter` counts.
     """
     n, frame = shape.senders, shape.frame
     text = f"""
@@ -121,13 +122,13 @@ def pauses(shape: Shape, pause: float, xoff: int, size: int, counter: str = "ing
 
 
 def fires(shape: Shape, factor: float) -> bool:
-    """Tell whether PFC pauses with this share of the bound as the pause time."""
+    """Return True if PFC pauses with this share of the bound as the pause time."""
     xoff, size = long_incast(shape, SHORT)
     return pauses(shape, factor * shape.least, xoff, size) > 0
 
 
 def last(shape: Shape) -> str:
-    """Give the greatest share of the bound at which PFC fires, by bisection."""
+    """Return the greatest share of the bound at which PFC pauses, by bisection, as text."""
     low, high = 0, STEPS
     if fires(shape, 1.0):
         return "fires at the bound"
@@ -140,7 +141,7 @@ def last(shape: Shape) -> str:
 
 
 def shapes() -> list[Shape]:
-    """Give the rows: rates, lengths and frames; numbers of senders; where the latency passes."""
+    """Return the rows: rates, delays and frames; numbers of senders; places of the latency."""
     all_ = [
         Shape(3, gbps, frame, delay)
         for gbps in (100, 200, 400, 800, 1600)

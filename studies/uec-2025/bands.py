@@ -1,10 +1,10 @@
-"""The rows of `published.toml`, each with its band by rule.
+"""Write the rows of `published.toml`, each with a band by a rule.
 
     python studies/uec-2025/bands.py
 
-writes them from `peer.csv` and `peer-one-path.csv`. README.md says the rule in words, and where
-each figure is from. No band may be chosen by what our runs give: whoever changes one changes this
-file, and a test holds `published.toml` to it.
+The numbers are from `peer.csv` and `peer-one-path.csv`. README.md explains the rules and the source
+of each number in them. Results of our own runs must not decide a band: to change a band, change
+this file. A test compares `published.toml` with it.
 """
 
 from __future__ import annotations
@@ -27,20 +27,20 @@ QUANTITIES = ("least", "last", "retransmissions")
 
 @dataclass(frozen=True)
 class Peer:
-    """One published number, and what the same command gave with other seeds."""
+    """A published number, and the results of the same command with other seeds."""
 
     published: float
     low: float
     """The least of the published number and those of the other seeds."""
     high: float
-    """The greatest of them."""
+    """The greatest of these numbers."""
     middle: float
-    """Their median, where each seed's number is known; else the published one."""
+    """Their median if each seed's number is known; otherwise the published number."""
 
 
 @dataclass(frozen=True)
 class Band:
-    """Both ends, or why there are none (`backwater.study.definition.APART`)."""
+    """Both ends of a band, or why it has none (`backwater.study.definition.APART`)."""
 
     ends: tuple[float, float] | None
     apart: str | None = None
@@ -51,57 +51,57 @@ Rule = Callable[[Peer], Band]
 
 
 def _holding(peer: Peer, low: float, high: float) -> Band:
-    """Give a band that is wide enough for what the program itself gives."""
+    """Return a band that includes all results of UEC's own program."""
     return Band((min(low, peer.low), max(high, peer.high)))
 
 
 def within(low: float, high: float) -> Rule:
-    """From one value to another."""
+    """Return the rule of a band from one value to another."""
     return lambda peer: _holding(peer, low, high)
 
 
 def around(width: float) -> Rule:
-    """So much to either side of the published number."""
+    """Return the rule of a band of `width` on either side of the published number."""
     return lambda peer: _holding(peer, peer.published - width, peer.published + width)
 
 
 def share(part: float) -> Rule:
-    """Such a part of the published number to either side."""
+    """Return the rule of a band of a share of the published number on either side."""
     return lambda peer: around(part * peer.published)(peer)
 
 
 def factor(times: float) -> Rule:
-    """So many times more or less."""
+    """Return the rule of a band of a factor either way."""
     return lambda peer: _holding(peer, peer.published / times, peer.published * times)
 
 
 def few_or(other: Rule) -> Rule:
-    """Up to ten where ten or fewer are published."""
+    """Return the rule of a band up to ten if ten or fewer are published; else another rule."""
     return lambda peer: within(0, 10)(peer) if peer.published <= 10 else other(peer)
 
 
 def by_spread(least: float) -> Rule:
-    """As far to either side as the program's numbers lie apart, such a part at least."""
+    """Return the rule of a band of the range of the program's results, or of a share at least."""
     return lambda peer: around(max(peer.high - peer.low, least * peer.published))(peer)
 
 
 def median_share(part: float) -> Rule:
-    """Our median against the program's, such a part to either side."""
+    """Return the rule of a band for our median: a share of the program's on either side."""
     return lambda peer: Band((peer.middle * (1 - part), peer.middle * (1 + part)), over="median")
 
 
 def median_factor(times: float) -> Rule:
-    """Our median against the program's, so many times more or less."""
+    """Return the rule of a band for our median: a factor of the program's either way."""
     return lambda peer: Band((peer.middle / times, peer.middle * times), over="median")
 
 
 def chaotic(_: Peer) -> Band:
-    """Not held: it hangs on who happens to be first."""
+    """Return no band: chance decides which flow is first."""
     return Band(None, "chaotic")
 
 
 def distribution(_: Peer) -> Band:
-    """Not held one by one: a claim compares the distributions."""
+    """Return no band: a claim compares the distributions."""
     return Band(None, "distribution")
 
 
@@ -136,12 +136,12 @@ FAMILIES: tuple[tuple[str, tuple[str, ...], tuple[Rule, Rule, Rule]], ...] = (
     (r"permutation-1024-.*-slow-8.*", ALL, (share(0.01), share(0.044), few_or(factor(1.5)))),
     (r"permutation-1024.*", ALL, (share(0.01), share(0.04), few_or(factor(1.5)))),
 )
-"""Case, controls, and the rules of the least and the last finish and of the retransmissions; the
-first that fits counts."""
+"""Case, controls, and the rules of the least finish, the last finish and the retransmissions; the
+first match counts."""
 
 
 def rules(case: str, control: str) -> tuple[Rule, Rule, Rule]:
-    """Give the rules of a row."""
+    """Return the rules of a case under a control."""
     return next(
         found
         for pattern, controls, found in FAMILIES
@@ -173,7 +173,7 @@ def _number(value: float) -> str:
 
 
 def rows() -> str:
-    """Give the text of all rows."""
+    """Return the text of all rows."""
     alone: dict[str, list[dict[str, str]]] = {}
     for one in read("peer-one-path.csv"):
         alone.setdefault(one["control"], []).append(one)
@@ -200,7 +200,7 @@ def rows() -> str:
 
 
 def written(text: str) -> str:
-    """Give `published.toml` with the rows as they are to be."""
+    """Return the text of `published.toml` with its rows replaced."""
     head, mark, _ = text.partition(MARK)
     return head + mark + rows()
 

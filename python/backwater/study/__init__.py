@@ -1,4 +1,4 @@
-"""Studies: published experiments rerun, their numbers set beside the published ones.
+"""Studies rerun published experiments and compare their numbers with the published ones.
 
 from backwater import study
 
@@ -7,7 +7,7 @@ print(outcome.summary)
 for row in outcome.rows:
     print(row.case, row.mechanism, row.quantity, row.published, row.measured, row.verdict)
 outcome.plot.completion()  # an Altair chart
-again = study.open_study("results/sfc-aidc-2025")  # what an earlier command has left
+again = study.open_study("results/sfc-aidc-2025")  # results of an earlier command
 """
 
 from __future__ import annotations
@@ -64,18 +64,19 @@ def reproduce(
     workers: int | Workers | None = None,
     progress: Callable[[int], Progress | None] | None = None,
 ) -> Outcome:
-    """Rerun a study (one case of it) and compare.
+    """Rerun a study, or one `case` of it, and compare its numbers with the published ones.
 
-    `overrides` are keys and values set over what the study says, in every model where their
-    mechanism is on; `mechanisms` are switched on in all. A model that is changed by that gets no
-    verdict: bands and claims are for the study's own values. `seeds` makes other repetitions of
-    those that the study says and the scenario's own seed; `full` runs a study that has two sizes as
-    it was published. With `out` every run and the tables are kept there; what an earlier
-    reproduction has completed there is not run again, unless `force` replaces it. `measured` is a
-    `measured.jsonl` of an earlier reproduction: what it knows, of the same build, is not run.
-    `workers` is the number of runs at a time, the number of cores if not given, or workers of Dask
-    (`backwater.experiments.clusters.scheduler(ADDRESS)`); the results do not depend on it.
-    `progress` makes a listener once it is known how many runs are to be done.
+    - `overrides`: keys and values that replace the study's, in every model whose mechanism is on.
+    - `mechanisms`: switched on in every model. A changed model gets no verdict, since bands and
+      claims apply to the study's own values.
+    - `seeds`: maps the study's seeds and the scenario's own seed to the seeds to run.
+    - `full`: run a study of two sizes at its published size.
+    - `out`: the directory for all runs and tables. Completed runs of an earlier reproduction there
+      are reused, unless `force` replaces them.
+    - `measured`: a `measured.jsonl` of an earlier reproduction; its runs of this build are skipped.
+    - `workers`: the number of runs at a time, by default the number of cores, or workers of Dask
+      (`backwater.experiments.clusters.scheduler(ADDRESS)`). Results do not depend on it.
+    - `progress`: makes a listener from the number of runs to do.
     """
     definition = load(study, full=full) if isinstance(study, str) else study
     directory = None if out is None else Path(out)
@@ -135,7 +136,7 @@ def _reproduce(
 
 
 def _write_tables(directory: Path, outcome: Outcome) -> dict[str, str]:
-    """Write what the study came to; gives each file's hash."""
+    """Write the tables of a study and return the hash of each file."""
     contents: dict[str, object] = {
         ROWS: [row.as_dict() for row in outcome.rows],
         BESIDE: outcome.beside,
@@ -150,7 +151,7 @@ def _write_tables(directory: Path, outcome: Outcome) -> dict[str, str]:
 
 
 def _study_in(directory: Path) -> str | None:
-    """Which study's results a directory holds; None: none."""
+    """Return the id of the study whose results a directory holds; None if it holds none."""
     if standing(directory) != STUDY:
         return None
     try:
@@ -168,7 +169,7 @@ def _write_manifest(directory: Path, manifest: dict[str, Any]) -> None:
 
 
 def _manifest(planned: Plan, case: str | None, status: str) -> dict[str, Any]:
-    """Say what was run and which run each point of the study rests on."""
+    """Return a manifest of the settings and of the runs behind each point of the study."""
     return {
         "format": FORMATS[STUDY],
         "kind": STUDY,

@@ -1,7 +1,7 @@
 """Lower bounds of completion times, from sizes and rates alone.
 
-No congestion control can beat them: they are what the links need for the bytes, plus the time that
-the last packet and its acknowledgement need over an empty network.
+No congestion control can beat them. A bound is the time that the links need for the bytes, plus the
+time that the last packet and its acknowledgement need over an empty network.
 """
 
 from __future__ import annotations
@@ -18,9 +18,9 @@ BITS = 8
 
 
 class Model(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
-    """The document's network as far as the bounds need it: equal links, store and forward.
+    """The document's network, reduced to equal links with store and forward.
 
-    A flow's path has `links` links and `switches` switches; its ACKs take it back.
+    A flow's path has `links` links and `switches` switches. Its ACKs return on the same path.
     """
 
     payload_bytes: int
@@ -33,19 +33,19 @@ class Model(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
     switches: int
 
     def packets(self, size: int) -> int:
-        """How many packets carry `size` bytes."""
+        """Return the number of packets that carry `size` bytes."""
         return math.ceil(size / self.payload_bytes)
 
     @property
     def slot_us(self) -> float:
-        """Time of one full packet on one link."""
+        """Time to send one full packet on one link, in us."""
         return (self.payload_bytes + self.header_bytes) * BITS / self.rate_gbps / 1e3
 
     @property
     def pipe_us(self) -> float:
-        """From the last bit put on the first link to its ACK's last bit at the source.
+        """Time from the last bit on the first link to the last bit of its ACK at the source, in us.
 
-        The packet is sent anew on every further link, both ways pass every link and every switch:
+        Each further link sends the packet anew, and both directions pass every link and switch:
         (links-1) slots + links ACKs + 2 (links · delay + switches · latency).
         """
         ack = self.ack_bytes * BITS / self.rate_gbps / 1e3
@@ -53,18 +53,19 @@ class Model(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
         return (self.links - 1) * self.slot_us + self.links * ack + 2 * one_way
 
     def alone_us(self, size: int) -> float:
-        """Completion of one flow of `size` bytes alone in the network."""
+        """Return the completion time of a flow of `size` bytes alone in the network, in us."""
         return self.packets(size) * self.slot_us + self.pipe_us
 
     def incast_last_us(self, sizes: Sequence[int]) -> float:
-        """Completion of the last of flows that one receiver link must carry."""
+        """Return the least last completion of flows that share one receiver link, in us."""
         return sum(self.packets(size) for size in sizes) * self.slot_us + self.pipe_us
 
     def incast_mean_us(self, sizes: Sequence[int]) -> float:
-        """Least possible *mean* completion of flows that one receiver link must carry.
+        """Return the least *mean* completion of flows that share one receiver link, in us.
 
-        The mean is least when they are served one after another, shortest first: the k-th ends when
-        the first k are through. It lies below `incast_last_us`, which bounds the last flow only.
+        The mean is least when the link serves them one after another, shortest first: the k-th ends
+        with the last packet of the first k. `incast_last_us` is higher, but bounds the last flow
+        only.
         """
         through = 0
         total = 0.0
@@ -79,4 +80,4 @@ BOUNDS: dict[str, Callable[[Model, Sequence[int]], float]] = {
     "shared-link": Model.incast_mean_us,
     "shared-link-last": Model.incast_last_us,
 }
-"""Bounds that a measure of completion times can name, from the sizes of its flows in bytes."""
+"""Bounds that a measure of completion times can name; each takes the sizes of flows, in bytes."""

@@ -1,16 +1,16 @@
-"""Which of a study's points a number belongs to."""
+"""Names of a study's points."""
 
 from __future__ import annotations
 
 from dataclasses import dataclass
 
 TABLE = ""
-"""The setup of the published table itself, as against those beside it."""
+"""The setup of the published table, in contrast to the setups beside it."""
 
 
 @dataclass(frozen=True)
 class Key:
-    """Which of a study's points: case, mechanism, and `TABLE` or a setup beside it."""
+    """A point of a study: case, mechanism, and `TABLE` or a setup beside the table."""
 
     case: str
     mechanism: str

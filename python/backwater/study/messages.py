@@ -1,7 +1,7 @@
-"""Measures of open-loop traffic: messages by size, and where a network pauses whom.
+"""Measures of open-loop traffic: messages by size, isolation queues, and pauses by tier.
 
-A message is a flow of a group. Those that start before `after` are the warm-up and are left out:
-they met a network that was emptier than the one that is asked about.
+A message is a flow of a group. Messages that start before `after` are left out as warm-up, since
+they meet an emptier network.
 """
 
 from __future__ import annotations
@@ -20,7 +20,7 @@ from backwater.study.measures import NotThereError, Observed, Reading, kind, sta
 if TYPE_CHECKING:
     from collections.abc import Sequence
 
-# How many messages must lie beyond a percentile for it to say something.
+# Messages that must lie beyond a percentile for a reading.
 BEYOND = 5
 
 
@@ -31,9 +31,10 @@ def chosen(
     after: str | None,
     before: str | None = None,
 ) -> pa.Table:
-    """Give the messages of a group from the first size on, and below the second if there is one.
+    """Return the messages of a group that start from `after` on and before `before`.
 
-    Of those only what starts from `after` on, and before `before`.
+    `sizes` is the least size and, if two are given, the size that all messages stay below. Raises
+    `InputError` for any other number of sizes.
     """
     wanted = pc.field("group") == group
     if after is not None:
@@ -64,9 +65,9 @@ def message_time(
 ) -> Reading:
     """Completion times of a group's messages of some sizes, in us.
 
-    `unfinished` says what is read where some are not complete at the end of the run: `none`,
-    nothing; `age`, they count with the time that they have taken so far, so that the reading is a
-    lower bound. A percentile needs five messages beyond it.
+    If messages are not complete at the end of the run, `unfinished` decides: with `none` the
+    reading has no value; with `age` they count with their time so far, and the reading is a lower
+    bound. A percentile needs five messages beyond it.
     """
     if unfinished not in ("none", "age"):
         raise InputError(f"message_time: unfinished = {unfinished!r}", "it is none or age")
@@ -81,7 +82,7 @@ def message_time(
     least = 1 if share is None else needed(share, BEYOND)
     if len(times) < least:
         return Reading(None, f"{of} of {len(times)} messages; it takes {least}")
-    # A series, without a Python number for each of a million messages until it is asked for.
+    # A series spares a Python number for each of a million messages.
     return Reading(statistic_of(pl.Series(times) / PS_PER_US, of))
 
 
@@ -94,7 +95,7 @@ def messages(
     before: str | None = None,
     state: str | None = None,
 ) -> Reading:
-    """How many messages of some sizes a group has, or has in a state, such as `unfinished`."""
+    """Number of a group's messages of some sizes, of all or in one state, such as `unfinished`."""
     found = chosen(run, group, sizes, after, before)
     if state is not None:
         found = found.filter(pc.field("state") == state)
@@ -103,9 +104,9 @@ def messages(
 
 @kind("held", "KB")
 def held(run: Observed, tier: str, of: str = "p99.9") -> Reading:
-    """What one switch of a tier let wait in isolation queues, at the switch with most of it, in KB.
+    """Bytes in isolation queues of one switch, at the switch of a tier with most of them, in KB.
 
-    Weighted by time over the whole run: mean, p99, p99.9, max.
+    `of` is mean, p99, p99.9 or max, weighted by time over the whole run.
     """
     columns = {"mean": "mean", "p99": "p99", "p99.9": "p999", "max": "max"}
     if of not in columns:
@@ -119,7 +120,7 @@ def held(run: Observed, tier: str, of: str = "p99.9") -> Reading:
 
 @kind("pauses", "pauses", counts=True)
 def pauses(run: Observed, at: str) -> Reading:
-    """Pauses that were obeyed: by `hosts`, or by `switches`, which is congestion spreading."""
+    """Pauses that were obeyed by `hosts`, or by `switches`, which is congestion spreading."""
     if at not in ("hosts", "switches"):
         raise InputError(f"pauses at {at!r}", "they are obeyed by hosts or by switches")
     ports = run.run.ports

@@ -1,4 +1,4 @@
-"""What one study alone has, such as its claims: a module called as the study, with underscores."""
+"""Modules of one study, such as its claims, named as the study with underscores."""
 
 from __future__ import annotations
 
@@ -10,7 +10,7 @@ if TYPE_CHECKING:
 
 
 def module(package: str, study: str) -> ModuleType | None:
-    """Give the module of a study in a package of such modules; None if it has none there."""
+    """Return the module of a study in a package; None if the package has none for it."""
     name = f"{package}.{study.replace('-', '_')}"
     try:
         return importlib.import_module(name)

@@ -1,24 +1,23 @@
-"""Where one more result of the same kind would lie, judged by our own runs over seeds.
+"""Prediction intervals: where one more result of the same kind would lie, by our own seeds.
 
-A band says how near a reproduction should come. Whether a published number could have come out of
-our own runs is another question, and a prediction interval answers it: of 100 documents whose
-model is ours, 95 would print a number inside.
+A band states how near a reproduction should come. A prediction interval answers another question:
+could a published number result from our own model? If 100 documents had our model, 95 of them would
+print a number inside.
 
-One run, and the mean of m runs: runs are taken as independent draws from a normal distribution
-whose mean and variance are known from n of them only (Hahn and Meeker, *Statistical Intervals*,
-1991, section 4.7): x +- t(n - 1; .975) s sqrt(1/m + 1/n), with our mean x and deviation s.
+For one run, and for the mean of m runs, runs are independent draws from a normal distribution. Its
+mean and variance are known from n runs only (Hahn and Meeker, *Statistical Intervals*, 1991,
+section 4.7): x +- t(n - 1; .975) s sqrt(1/m + 1/n), with our mean x and deviation s.
 
-Least, greatest, median and standard deviation of m runs depend on the shape of the law, and a
-normal one may be plainly wrong: the fairness index of 2006 cannot be below 0. They are taken from a
-bootstrap of our own values (Efron and Tibshirani, *An Introduction to the Bootstrap*, 1993): what
-is known of the law is redrawn (n of our n values, with replacement), m runs are drawn from that,
-and so 20 000 times. Such an interval never reaches beyond our own least and greatest value. With m
-further runs one of them does so with a chance of m / (n + m): for extremes fewer than 95 of 100
-documents lie inside, of as many runs as ours about a half. "Outside" means beyond what we have
-seen, no more.
+Least, greatest, median and standard deviation of m runs depend on the shape of the distribution,
+and a normal one may be plainly wrong: the fairness index of 2006 cannot be below 0. A bootstrap of
+our own values gives their intervals (Efron and Tibshirani, *An Introduction to the Bootstrap*,
+1993). It draws n of our n values with replacement, draws m runs from those, and does so 20 000
+times. This interval never reaches beyond our own least and greatest value. With m further runs, one
+of them does so with a chance of m / (n + m). For extremes, fewer than 95 of 100 documents therefore
+lie inside: about a half if m is n. "Outside" means only beyond all values of our own runs.
 
-A printed number stands for all values that round to it, so the interval is half of its last digit
-wider on either side: where our runs do not vary, the rounding counts.
+A printed number stands for all values that round to it. The interval is therefore wider by half a
+unit of the last printed digit on either side, which matters where our runs do not vary.
 """
 
 from __future__ import annotations
@@ -34,16 +33,16 @@ if TYPE_CHECKING:
 
 DRAWS = 20_000
 AT_ONCE = 1000
-"""Draws in memory at a time."""
+"""Draws that are in memory at once."""
 
 
 def interval(
     values: Sequence[float], over: str = "mean", runs: int = 1, least: float = float("-inf")
 ) -> tuple[float, float] | None:
-    """Give the 95 % prediction interval of a statistic over so many further runs.
+    """Return the 95 % prediction interval of a statistic over `runs` further runs.
 
     `over` is mean, median, min, max or std, as in `definition.STATISTICS`; `least` is the least
-    value that is possible. None of fewer than `RUNS` values, and of the deviation of one run.
+    possible value. None for fewer than `RUNS` values, and for the deviation of one run.
     """
     if len(values) < RUNS or (over == "std" and runs < 2):
         return None
@@ -58,10 +57,10 @@ def interval(
 
 
 def _bootstrap(values: Sequence[float], over: str, runs: int) -> tuple[float, float]:
-    """Give the interval of a statistic other than the mean of so many further runs."""
+    """Return the interval of a statistic other than the mean over `runs` further runs."""
     import numpy as np
 
-    # Sorted: the interval must not depend on the order of seeds.
+    # Sorted, so that the interval does not depend on the order of seeds.
     known, draw = np.sort(np.asarray(values, dtype=float)), np.random.default_rng(0)
     found = []
     for _ in range(DRAWS // AT_ONCE):

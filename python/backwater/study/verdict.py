@@ -1,4 +1,4 @@
-"""Compares what a study measured with what was published: one row a number, one a claim."""
+"""Compare the measured numbers of a study with the published ones, one row for each."""
 
 from __future__ import annotations
 
@@ -26,11 +26,11 @@ if TYPE_CHECKING:
     from backwater.study.definition import ClaimText, Measure, Number, Study
 
 OWN = "table"
-"""How the rows beside the table call the table's own setup."""
+"""The name of the table's own setup in the rows beside the table."""
 
 
 def compare(plan: Plan, points: dict[Key, Point]) -> list[Row]:
-    """Judge every number and claim for which the plan has the runs."""
+    """Return a row with a verdict for every number and claim whose runs the plan has."""
     study = plan.study
     rows = []
     for number in study.numbers:
@@ -45,14 +45,14 @@ def compare(plan: Plan, points: dict[Key, Point]) -> list[Row]:
 
 
 def compare_beside(plan: Plan, points: dict[Key, Point]) -> list[dict[str, Any]]:
-    """List what the table's own setup and those beside it measured, with PFC's and SFC's counts."""
+    """Return the numbers of the table's own setup and of the setups beside it, for the JSON."""
     rows = []
     for beside in plan.study.beside:
         setups = {OWN: TABLE, **{setup.id: setup.id for setup in beside.setups}}
         for case, mechanism in itertools.product(beside.cases, beside.mechanisms):
             keys = {name: Key(case, mechanism, setup) for name, setup in setups.items()}
             there = {name: key for name, key in keys.items() if key in points}
-            # Side by side are the same seeds, though the table itself may have more.
+            # All setups are compared over the same seeds, although the table may have more.
             first = min(
                 (len(runs) for key in there.values() if (runs := plan.points[key])), default=0
             )
@@ -82,13 +82,13 @@ def compare_beside(plan: Plan, points: dict[Key, Point]) -> list[dict[str, Any]]
 
 
 def common_unit(measures: Iterable[Measure]) -> str | None:
-    """Give the unit that all measures share but those that count things; None if there is none."""
+    """Return the common unit of all measures except counts; None if they have several units."""
     units = {measure.unit for measure in measures if not measure.counts}
     return units.pop() if len(units) == 1 else None
 
 
 def _problem(point: Point, names: Iterable[str]) -> str | None:
-    """Say why some numbers are missing, each reason once."""
+    """Return why some numbers are missing, each reason once; None if all have values."""
     problems = (point[name].problem for name in names)
     return "; ".join(dict.fromkeys(text for text in problems if text is not None)) or None
 
@@ -99,7 +99,7 @@ def _sample(points: dict[Key, Point], number: Number, mechanism: str) -> Sample:
 
 
 def _of(points: dict[Key, Point], number: Number, mechanism: str) -> Sample:
-    """What a number is compared with, were it measured with that mechanism."""
+    """Return the measured sample to compare with a number, under `mechanism`."""
     sample = _sample(points, number, mechanism)
     if number.against is None:
         return sample
@@ -128,7 +128,7 @@ def _number_row(plan: Plan, number: Number, points: dict[Key, Point]) -> Row:
         notes.insert(0, f"over {count} seeds instead of {number.first}")
     keys = [Key(number.case, name, TABLE) for name in (number.mechanism, number.against) if name]
     basis = _basis(plan, keys, number.first)
-    # Whatever is measured is 0 or more; a reduction may be below.
+    # Every measure is 0 or more; a reduction may be negative.
     least = 0.0 if number.against is None else float("-inf")
     lies = None if sample.problem else interval(sample.values, number.over, number.runs, least)
     null = study.null.get(number.mechanism)
@@ -170,14 +170,14 @@ def _number_row(plan: Plan, number: Number, points: dict[Key, Point]) -> Row:
 
 
 def _within(number: Number, lies: tuple[float, float]) -> bool:
-    # Both are given to so many digits; a bound must not fail on a last bit.
+    # Rounding must not decide: the slack covers the last bit of a bound.
     slack = number.rounding + 1e-9 * abs(number.value)
     return lies[0] - slack <= number.value <= lies[1] + slack
 
 
 @dataclass(frozen=True)
 class _Basis:
-    """How what was run differs from what the study says, over the points of a row."""
+    """Differences between the runs of a row and the study's definition."""
 
     changed: list[str]
     skipped: list[dict[str, str]]
@@ -185,7 +185,7 @@ class _Basis:
 
 
 def _basis(plan: Plan, keys: Iterable[Key], first: int | None = None) -> _Basis:
-    """`first`: only so many seeds count; None: all."""
+    """Return the differences at some points; `first` limits the seeds that count, None: all."""
     keys = list(keys)
     changed = dict.fromkeys(word for key in keys for word in plan.changed.get(key, ()))
     first_skipped = plan.skipped.get(keys[0], ()) if keys else ()
@@ -240,7 +240,7 @@ def _bound(plan: Plan, key: Key, measure: Measure, sample: Sample) -> float | No
 
 @dataclass(frozen=True)
 class _PublishedNumbers:
-    """The published numbers, as claims ask for them; counts were not published."""
+    """The published numbers, as the `Numbers` of claims; the table has no setups, no seeds."""
 
     study: Study
 
@@ -260,7 +260,7 @@ class _PublishedNumbers:
 
 
 def _claim_row(plan: Plan, claim: ClaimText, points: dict[Key, Point]) -> Row | None:
-    """Judge a claim; None if the plan does not hold the runs that it needs."""
+    """Return the row of a claim with its verdict; None if the plan lacks runs that it needs."""
     study = plan.study
     predicate = predicates(study.id)[claim.id]
     finding: Finding | None = None
@@ -324,11 +324,11 @@ def _claim_verdict(finding: Finding | None) -> str:
 
 
 def _claim_without(numbers: MeasuredNumbers, predicate: Predicate, mechanism: str) -> str | None:
-    """Give a claim's verdict with its own mechanism replaced by its null mechanism.
+    """Return a claim's verdict with its own mechanism replaced by its null mechanism.
 
-    What the mechanism is compared with stays: a claim that fails without its baseline says nothing
-    about the mechanism. None if there is no null mechanism, or it was not run where the claim
-    looks. Of setups beside the table only what those have can be asked.
+    The baseline stays: a claim that fails without its baseline proves nothing about the mechanism.
+    None without a null mechanism, or if the null mechanism did not run at a point that the claim
+    needs.
     """
     null = numbers.plan.study.null.get(mechanism)
     if null is None:
@@ -338,7 +338,7 @@ def _claim_without(numbers: MeasuredNumbers, predicate: Predicate, mechanism: st
         finding = predicate(without)
     except (NotKnownError, NotMeasuredError):
         return None
-    # What was changed says nothing of the study's own null model.
+    # A changed null model is not the study's own.
     if any(numbers.plan.changed.get(key) for key in without.asked):
         return None
     return _claim_verdict(finding)

@@ -1,4 +1,4 @@
-"""What the claims of the back-end studies, prefill and training, share; times in us."""
+"""Claims that the back-end studies, prefill and training, share; times in us."""
 
 from __future__ import annotations
 
@@ -10,20 +10,20 @@ BY_FLOW = "pfc+sfc, by flow"
 
 
 def saved(n: Numbers, case: str, quantity: str) -> float:
-    """Give by how much SFC shortens a mean time, a share of PFC's."""
+    """Return by how much SFC shortens a mean time, as a share of PFC's."""
     return 1 - n.value(case, SFC, quantity) / n.value(case, PFC, quantity)
 
 
 def back_end_claims(case: str, quantity: str, seeded: str) -> Claims:
-    """Give the claims that both studies have, about the time `quantity` of the document's reading.
+    """Return the claims of both studies about the time `quantity`.
 
-    `case` is that of the document, `seeded` one that has seeds for an interval.
+    `case` is the document's own reading; `seeded` is a case with enough seeds for an interval.
     """
     claims = Claims()
 
     @claims.claim("sfc-shortens")
     def sfc_shortens(n: Numbers) -> Finding:
-        """By class the time is shorter under SFC than under PFC, in the mean over seeds."""
+        """Pausing by class, the mean time over seeds is shorter under SFC than under PFC."""
         gain = saved(n, case, quantity)
         return Finding(
             holds=gain > 0,
@@ -36,7 +36,7 @@ def back_end_claims(case: str, quantity: str, seeded: str) -> Claims:
 
     @claims.claim("sfc-beats-dcqcn")
     def sfc_beats_dcqcn(n: Numbers) -> Finding:
-        """By class the time is shorter under SFC than under DCQCN."""
+        """Pausing by class, the time is shorter under SFC than under DCQCN."""
         ratio = n.value(case, SFC, quantity) / n.value(case, DCQCN, quantity)
         return Finding(
             holds=ratio < 1,
@@ -49,7 +49,7 @@ def back_end_claims(case: str, quantity: str, seeded: str) -> Claims:
 
     @claims.claim("by-flow")
     def by_flow(n: Numbers) -> Finding:
-        """By flow the time is shorter than under PFC, seed by seed, with the 95 % interval."""
+        """Pausing by flow, the time is shorter than under PFC, by the 95 % interval over seeds."""
         gains = reduction(n, seeded, quantity, BY_FLOW, PFC)
         return Finding(
             holds=gains.low > 0,
@@ -63,7 +63,7 @@ def back_end_claims(case: str, quantity: str, seeded: str) -> Claims:
 
     @claims.claim("spares-ports")
     def spares_ports(n: Numbers) -> Finding:
-        """By class at most half as many ports are paused under SFC as under PFC alone."""
+        """Pausing by class, SFC leaves at most half as many ports paused as PFC alone."""
         sfc, pfc = (n.value(case, name, "ports_paused") for name in (SFC, PFC))
         return Finding(
             holds=sfc <= 0.5 * pfc and pfc > 0,

@@ -25,7 +25,7 @@ def no_loss(n: Numbers) -> Finding:
 
 @CLAIMS.claim("victim")
 def victim(n: Numbers) -> Finding:
-    """EP1 has 1500 Mb/s at most under pause and 4750 at least with BCN, in the mean."""
+    """The mean rate of EP1 is 1500 Mb/s at most under pause, and 4750 at least with BCN."""
     paused, freed = (n.value(CASE, m, "throughput_ep1") for m in (PAUSE, BCN))
     return Finding(
         holds=paused <= 1500 and freed >= 4750,
@@ -39,7 +39,7 @@ def victim(n: Numbers) -> Finding:
 
 @CLAIMS.claim("fairness")
 def fairness(n: Numbers) -> Finding:
-    """The index is less with BCN, and the 95 % intervals of the two means do not meet."""
+    """The index is less with BCN, and the 95 % intervals of the two means do not overlap."""
     paused, fair = (n.interval(CASE, m, "rms_fairness") for m in (PAUSE, BCN))
     return Finding(
         holds=fair[1] < paused[0],

@@ -1,4 +1,4 @@
-"""The claims of the study controls-2026: what this project expected before the first run."""
+"""The claims of the study controls-2026: expectations of this project before the first run."""
 
 from __future__ import annotations
 
@@ -26,13 +26,13 @@ CLAIMS = Claims()
 
 
 def _against(n: Numbers, case: str, scheme: str, quantity: str, base: str = "pfc") -> Ratio:
-    """How many times a quantity under a scheme is that under another, seed by seed."""
+    """Return the ratio of a quantity under a scheme to that under another, seed by seed."""
     return ratio(n.samples(case, scheme, quantity), n.samples(case, base, quantity))
 
 
 @CLAIMS.claim("lossless")
 def lossless(n: Numbers) -> Finding:
-    """No frame is dropped where that is promised."""
+    """No lossless scheme drops a frame."""
     drops = {
         (case, scheme): max(n.samples(case, scheme, "drops"))
         for case in (*INCASTS, PERMUTATION)
@@ -51,7 +51,7 @@ def lossless(n: Numbers) -> Finding:
 
 @CLAIMS.claim("sfc-victim")
 def sfc_victim(n: Numbers) -> Finding:
-    """The victim takes less than under PFC, natively, by proxy and by isolation."""
+    """The victim takes less time than under PFC, natively, by proxy and by isolation."""
     found = {
         (case, scheme): _against(n, case, scheme, "victim") for case in INCASTS for scheme in SFC
     }
@@ -108,7 +108,7 @@ def credits_spread(n: Numbers) -> Finding:
 
 @CLAIMS.claim("permutation")
 def permutation(n: Numbers) -> Finding:
-    """Windows and rates at hosts have a lower mean than PFC alone."""
+    """Windows and rates at hosts have a lower mean time than PFC alone."""
     schemes = ("dctcp", "swift", "hpcc", "nscc")
     found = {scheme: _against(n, PERMUTATION, scheme, "all_mean") for scheme in schemes}
     worst = max(found.values(), key=lambda one: one.high)
@@ -125,7 +125,7 @@ def permutation(n: Numbers) -> Finding:
 
 @CLAIMS.claim("back")
 def back(n: Numbers) -> Finding:
-    """What is cut may as well go on: the last incast flow ends within 5 % of the same time."""
+    """Trimmed packets may go on or back: the last incast flow ends within 5 % of the same time."""
     found = {case: _against(n, case, "nscc-back", "incast_last", "nscc") for case in INCASTS}
     furthest = max(found.values(), key=lambda one: abs(one.mean - 1))
     return Finding(
@@ -141,7 +141,7 @@ def back(n: Numbers) -> Finding:
 
 @CLAIMS.claim("fifo")
 def fifo(n: Numbers) -> Finding:
-    """With input FIFOs SFC gives the victim less than half of what it gives with output queues."""
+    """With input FIFOs, SFC saves the victim less than half as much as with output queues."""
     queues = reduction(n, "2", "victim", "sfc", "pfc")
     before, after = (n.value("2", one, "victim", "input-queued") for one in ("pfc", "sfc"))
     fifos = 100 * (1 - after / before)

@@ -39,7 +39,7 @@ def sfc_helps_victim(n: Numbers) -> Finding:
 
 
 def _severity(n: Numbers, mechanism: str) -> Finding:
-    """How many points more a mechanism saves the victim in case 3 (6:1) than in case 1 (3:1)."""
+    """Judge whether a mechanism saves the victim more in case 3 (6:1) than in case 1 (3:1)."""
     saved = {c: 1 - _victim(n, c, mechanism) / _victim(n, c, PFC) for c in ("1", "3")}
     points = 100 * (saved["3"] - saved["1"])
     return Finding(
@@ -67,7 +67,7 @@ def severity_dcqcn(n: Numbers) -> Finding:
 
 @CLAIMS.claim("dcqcn-short")
 def dcqcn_short(n: Numbers) -> Finding:
-    """In case 1 DCQCN lengthens both the incast and the victim."""
+    """In case 1, DCQCN lengthens both the incast and the victim."""
     incast = _incast(n, "1", DCQCN) / _incast(n, "1", PFC)
     victim = _victim(n, "1", DCQCN) / _victim(n, "1", PFC)
     return Finding(
@@ -82,7 +82,7 @@ def dcqcn_short(n: Numbers) -> Finding:
 
 @CLAIMS.claim("dcqcn-duration")
 def dcqcn_duration(n: Numbers) -> Finding:
-    """The victim under DCQCN, relative to PFC, falls from case 1 to 2 to 6, below 1 in 2 and 6."""
+    """The victim's time relative to PFC's falls from case 1 to 2 to 6, and below 1 in 2 and 6."""
     r1, r2, r6 = (_victim(n, c, DCQCN) / _victim(n, c, PFC) for c in ("1", "2", "6"))
     return Finding(
         holds=r1 > r2 > r6 and r2 < 1 and r6 < 1,
@@ -97,7 +97,7 @@ def dcqcn_duration(n: Numbers) -> Finding:
 
 @CLAIMS.claim("over-pause")
 def over_pause(n: Numbers) -> Finding:
-    """Incast rises by 10 % or more from 12 to 30 to 50 us; victims within 2 % elsewhere."""
+    """Incast time rises by 10 % or more from 12 to 30 to 50 us; other victims differ by 2 %."""
     i12, i30, i50 = (_incast(n, c, SFC) for c in ("7", "8", "8'"))
     victims = [_victim(n, c, SFC) for c in ("2", "7", "9", "10", "11")]
     rises = (i30 / i12 - 1, i50 / i30 - 1)
@@ -115,7 +115,7 @@ def over_pause(n: Numbers) -> Finding:
 
 @CLAIMS.claim("short-pause-messages")
 def short_pause_messages(n: Numbers) -> Finding:
-    """A 3 us pause (case 9) takes at least 1.5 times the messages of 6 us (case 2)."""
+    """A pause of 3 us (case 9) takes at least 1.5 times as many messages as 6 us (case 2)."""
     short, normal = (n.value(case, SFC, "sfc_messages") for case in ("9", "2"))
     ratio = short / normal if normal else float("inf")
     return Finding(
@@ -129,7 +129,7 @@ def short_pause_messages(n: Numbers) -> Finding:
 
 
 def _more(n: Numbers, quantity: str, unit: str, case: str) -> Finding:
-    """Whether case 2 has fewer of something than another case, seed by seed."""
+    """Judge whether another case has more of a quantity than case 2, seed by seed."""
     most, normal = (n.samples(one, SFC, quantity) for one in (case, "2"))
     more = Spread.of([one - two for one, two in zip(most, normal, strict=True)])
     return Finding(
@@ -146,13 +146,13 @@ def _more(n: Numbers, quantity: str, unit: str, case: str) -> Finding:
 
 @CLAIMS.claim("late-threshold")
 def late_threshold(n: Numbers) -> Finding:
-    """PFC pauses more often with a threshold of 260 KB (case 10) than of 200 KB (case 2)."""
+    """PFC pauses more often with a threshold of 260 KB (case 10) than with 200 KB (case 2)."""
     return _more(n, "pfc_pauses", "PFC pauses", "10")
 
 
 @CLAIMS.claim("early-threshold")
 def early_threshold(n: Numbers) -> Finding:
-    """SFC sends more messages with a threshold of 100 KB (case 11) than of 200 KB (case 2)."""
+    """SFC sends more messages with a threshold of 100 KB (case 11) than with 200 KB (case 2)."""
     return _more(n, "sfc_messages", "SFC messages", "11")
 
 
@@ -177,7 +177,7 @@ def last_flow(n: Numbers) -> Finding:
 
 @CLAIMS.claim("architecture-oq")
 def architecture_oq(n: Numbers) -> Finding:
-    """In case 2 under PFC more ports receive a pause with output queues than with VOQ."""
+    """In case 2 under PFC, more ports receive a pause with output queues than with VOQ."""
     oq = n.value("2", PFC, "ports_paused", "output-queued")
     voq = n.value("2", PFC, "ports_paused", "voq")
     return Finding(

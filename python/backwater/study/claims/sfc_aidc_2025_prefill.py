@@ -10,9 +10,9 @@ from backwater.study.claims.base import Finding
 if TYPE_CHECKING:
     from backwater.study.claims.base import Numbers
 
-# The document's own reading: all 2048 GPUs, a source stops its class.
+# The document's own reading: all 2048 GPUs, and a source pauses its class.
 CASE = "random"
-# Where queues fill in the same share of a round as at the published size.
+# Queues fill in the same share of a round as at the published size.
 PART = "part"
 GPUS = 2048
 # "Prefill : decode = 1 : 1, communication : computation = 1 : 3": a quarter of a half.
@@ -26,7 +26,7 @@ CLAIMS = back_end_claims(CASE, "last", seeded=PART)
 
 @CLAIMS.claim("saving")
 def saving(n: Numbers) -> Finding:
-    """What the document's arithmetic makes of the reduction is near what it prints."""
+    """The document's arithmetic, on our reduction, comes near its printed saving."""
     share = SHARE * saved(n, CASE, "last")
     twh = TWH * share
     return Finding(

@@ -1,4 +1,4 @@
-"""The claims of the study uec-2025: our own, on distributions that no single number stands for."""
+"""Our own claims in the study uec-2025, on distributions that no single number represents."""
 
 from __future__ import annotations
 
@@ -11,14 +11,14 @@ from backwater.study.definition import STUDIES
 
 CASE = "permutation-16-one-path"
 LEVEL = 0.05
-"""Shared by the two quantities of a claim: each is tested at half of it."""
+"""The level of a claim. Its two quantities share it: each is tested at half of it."""
 
 CLAIMS = Claims()
 
 
 @cache
 def peer(control: str, quantity: str) -> tuple[float, ...]:
-    """Give what the program itself gave under a control, a value a seed."""
+    """Return the results of UEC's own program under a control, one for each seed, in us."""
     path = STUDIES / "uec-2025" / "peer-one-path.csv"
     with path.open(encoding="utf-8", newline="") as file:
         rows = [row for row in csv.DictReader(file) if row["control"] == control]
@@ -26,8 +26,8 @@ def peer(control: str, quantity: str) -> tuple[float, ...]:
 
 
 def same_law(n: Numbers, control: str) -> Finding:
-    """Test whether least and last finish come from the program's own distribution."""
-    # Imported here: it takes half a second that only this study needs.
+    """Test if the least and the last finish have the distribution of UEC's own program."""
+    # Imported here, since the import takes half a second and no other study needs it.
     from scipy.stats import ks_2samp
 
     chances, details = [], []
@@ -51,17 +51,17 @@ def same_law(n: Numbers, control: str) -> Finding:
 
 @CLAIMS.claim("one-path-nscc")
 def one_path_nscc(n: Numbers) -> Finding:
-    """Under NSCC."""
+    """The distributions are the same under NSCC."""
     return same_law(n, "nscc")
 
 
 @CLAIMS.claim("one-path-rccc")
 def one_path_rccc(n: Numbers) -> Finding:
-    """Under RCCC."""
+    """The distributions are the same under RCCC."""
     return same_law(n, "rccc")
 
 
 @CLAIMS.claim("one-path-both")
 def one_path_both(n: Numbers) -> Finding:
-    """Under both."""
+    """The distributions are the same under NSCC with RCCC."""
     return same_law(n, "both")
