@@ -1,7 +1,7 @@
-"""Measures of jobs: when their collectives are complete, how fast they are, and their bounds.
+"""Measures of jobs: completion times and bandwidths of their collectives, and lower bounds.
 
-All read the table `collectives`. An instance's collectives of one step follow each other round by
-round; what several instances do at once shares nothing but the network.
+All read the table `collectives`. Within an instance, the collectives of a step follow each other,
+round by round. Different instances share nothing but the network.
 """
 
 from __future__ import annotations
@@ -24,7 +24,10 @@ COLUMNS = ["instance", "round", "start_ps", "end_ps", "bound_ps", "algbw_bps", "
 
 
 def _rows(run: Observed, job: str, step: str | None, of_round: int | None = None) -> pa.Table:
-    """Give the collectives of a job, of one step and of one round if they are named."""
+    """Return the collectives of a job, or of one step or round of it.
+
+    Raises `NotThereError` unless all of them are complete and all rounds have begun.
+    """
     wanted = pc.field("job") == job
     if step is not None:
         wanted &= pc.field("step") == step
@@ -34,36 +37,21 @@ def _rows(run: Observed, job: str, step: str | None, of_round: int | None = None
     if found.num_rows == 0:
         where = job if step is None else f"{job}/{step}"
         raise NotThereError(f"there is no collective of {where}")
+    missing = found["end_ps"].null_count
+    if missing != 0:
+        raise NotThereError(f"{missing} of {found.num_rows} collectives not complete")
+    described = _described(run, job)
+    rounds = described["instances"] * (described["rounds"] if of_round is None else 1)
+    begun = found.group_by(["instance", "round"]).aggregate([]).num_rows
+    if begun < rounds:
+        raise NotThereError(f"{rounds - begun} of {rounds} rounds of {job} have not begun")
     return found.select(COLUMNS)
 
 
-def _by_instance(rows: pa.Table) -> list[list[dict[str, Any]]]:
-    """Give the rows of each instance."""
-    instances: dict[int, list[dict[str, Any]]] = {}
-    for row in rows.to_pylist():
-        instances.setdefault(row["instance"], []).append(row)
-    return list(instances.values())
-
-
 def _described(run: Observed, job: str) -> dict[str, Any]:
-    """Give what the run's scenario says of a job."""
+    """Return the table of a job in the run's scenario."""
     jobs: list[dict[str, Any]] = run.run.scenario["job"]
     return next(one for one in jobs if one["label"] == job)
-
-
-def _incomplete(
-    run: Observed, rows: pa.Table, job: str, of_round: int | None = None
-) -> Reading | None:
-    """Say that collectives are not complete, or that rounds have not begun, if there are such."""
-    missing = rows["end_ps"].null_count
-    if missing != 0:
-        return Reading(None, f"{missing} of {rows.num_rows} collectives not complete")
-    described = _described(run, job)
-    rounds = described["instances"] * (described["rounds"] if of_round is None else 1)
-    begun = rows.group_by(["instance", "round"]).aggregate([]).num_rows
-    if begun < rounds:
-        return Reading(None, f"{rounds - begun} of {rounds} rounds of {job} have not begun")
-    return None
 
 
 def _microseconds(times_ps: Iterable[int]) -> list[float]:
@@ -80,25 +68,21 @@ def job_completion(
 ) -> Reading:
     """Time from the job's first collective to the last completion of each instance, in us.
 
-    Over its instances; the greatest is the last completion of all, and with one instance the
-    makespan. Of one round: from its own first collective.
+    `of` is a statistic over the instances; the greatest is the last completion of all, and with one
+    instance the makespan. For one round, the time begins with the first collective of that round.
     """
     rows = _rows(run, job, step, of_round)
-    if (problem := _incomplete(run, rows, job, of_round)) is not None:
-        return problem
     start = pc.min(rows["start_ps"]).as_py()
-    ends = (max(row["end_ps"] for row in rows) - start for rows in _by_instance(rows))
-    return Reading(statistic_of(_microseconds(ends), of))
+    last = rows.group_by("instance").aggregate([("end_ps", "max")])["end_ps_max"]
+    return Reading(statistic_of(_microseconds(end - start for end in last.to_pylist()), of))
 
 
 @kind("collective_time", "us")
 def collective_time(
     run: Observed, job: str, step: str, of_round: int | None = None, of: str = "max"
 ) -> Reading:
-    """Time from begin to end of each collective of a step, of all rounds or of one, in us."""
+    """Time from start to end of each collective of a step, in all rounds or in one, in us."""
     rows = _rows(run, job, step, of_round)
-    if (problem := _incomplete(run, rows, job, of_round)) is not None:
-        return problem
     took = (row["end_ps"] - row["start_ps"] for row in rows.to_pylist())
     return Reading(statistic_of(_microseconds(took), of))
 
@@ -107,14 +91,12 @@ def collective_time(
 def job_bound(run: Observed, job: str, step: str, of: str = "max") -> Reading:
     """Time that the busiest host links alone need for all rounds of each instance, in us.
 
-    Rounds follow each other, so the busiest link of each counts, over all communicators that are
-    at work in it; switches and acknowledgements take no time. Rounds in flight together have none.
+    Rounds follow each other, so the bound adds up the busiest link of each round, over all of its
+    communicators. Switches and acknowledgements take no time. Overlapping rounds have no bound.
     """
     if _described(run, job)["rounds_in_flight"] > 1:
         return Reading(None, f"rounds of {job} overlap: their bounds do not add up")
     rows = _rows(run, job, step)
-    if (problem := _incomplete(run, rows, job)) is not None:
-        return problem
     busiest = rows.group_by(["instance", "round"]).aggregate([("bound_ps", "max")])
     bounds = busiest.group_by("instance").aggregate([("bound_ps_max", "sum")])
     sums: list[Any] = bounds["bound_ps_max_sum"].to_pylist()
@@ -123,14 +105,11 @@ def job_bound(run: Observed, job: str, step: str, of: str = "max") -> Reading:
 
 @kind("over_bound", "")
 def over_bound(run: Observed, job: str, step: str, of: str = "mean") -> Reading:
-    """Time of each collective over what the busiest host link alone needs for it, a ratio.
+    """Ratio of each collective's time to the time that the busiest host link alone needs for it.
 
-    Those that stay within a server load no link, and are left out.
+    Collectives within one server load no link and are left out.
     """
-    rows = _rows(run, job, step)
-    if (problem := _incomplete(run, rows, job)) is not None:
-        return problem
-    found = [row for row in rows.to_pylist() if row["bound_ps"]]
+    found = [row for row in _rows(run, job, step).to_pylist() if row["bound_ps"]]
     if not found:
         return Reading(None, f"the collectives of {job}/{step} load no link")
     return Reading(statistic_of([(r["end_ps"] - r["start_ps"]) / r["bound_ps"] for r in found], of))
@@ -142,8 +121,6 @@ def bandwidth(run: Observed, job: str, step: str, which: str, of: str = "mean") 
     if which not in ("algbw", "busbw"):
         raise InputError(f"bandwidth: which = {which!r}", "there are algbw and busbw")
     rows = _rows(run, job, step)
-    if (problem := _incomplete(run, rows, job)) is not None:
-        return problem
     rates = [rate / BPS_PER_GBPS for rate in rows[f"{which}_bps"].to_pylist() if rate is not None]
     if not rates:
         return Reading(None, f"the collectives of {job}/{step} took no time")

@@ -1,4 +1,4 @@
-"""Measures of what a control costs and how it shares: messages, octets, queues, fairness."""
+"""Measures of the cost and the fairness of a control: messages, octets, queues, Jain's index."""
 
 from __future__ import annotations
 
@@ -15,10 +15,10 @@ from backwater.study.measures import NotThereError, Observed, Reading, count_of,
 
 
 def octets_of(message: str, sizes: Mapping[str, str], scenario: Mapping[str, Any]) -> int:
-    """Octets of a control message of a kind: the sum that the study gives for this kind.
+    """Return the octets of one control message of a kind: the sum that `sizes` has for it.
 
-    Its terms, with ` + ` between them, are sizes (`"64 B"`) or keys of the scenario
-    (`"packet.header"`).
+    The terms of a sum, joined by ` + `, are sizes (`"64 B"`) or keys of the scenario
+    (`"packet.header"`). Raises `NotThereError` if the kind or a key is missing.
     """
     if message not in sizes:
         raise NotThereError(f"the measure has no octets of {message!r}")
@@ -38,7 +38,7 @@ def _size(term: str, scenario: Mapping[str, Any]) -> int:
 
 @kind("all_control_messages", "messages", counts=True)
 def all_control_messages(run: Observed) -> Reading:
-    """Control messages of all kinds, MAC control among them; a signal without a frame counts."""
+    """Control messages of all kinds, including MAC control and signals without a frame."""
     return count_of(run, "control_messages")
 
 
@@ -46,12 +46,12 @@ def all_control_messages(run: Observed) -> Reading:
 def control_octets(
     run: Observed, octets: Mapping[str, str], in_every_frame: Mapping[str, str] | None = None
 ) -> Reading:
-    """Octets of all control messages where they begin, in KB.
+    """Octets of all control messages, each counted once, at its origin, in KB.
 
-    `octets` has those of each kind of message. `in_every_frame` has those that a table of the
-    scenario adds to each data packet and each acknowledgement, where this table is on. A signal
-    without a frame counts as the frame that it stands for.
-    Acknowledgements are none, and what marks and cuts say costs no octets.
+    `octets` has the octets of each kind of message. `in_every_frame` has the octets that a table of
+    the scenario, where it is on, adds to each data packet and each acknowledgement. A signal
+    without a frame counts as the frame that it replaces. Acknowledgements are no control messages.
+    Marks and trimming add no octets.
     """
     scenario = run.run.scenario
     counts = run.run.control.group_by("kind").aggregate([("kind", "count")]).to_pylist()
@@ -66,29 +66,31 @@ def control_octets(
 
 @kind("queue_peak", "KB")
 def queue_peak(run: Observed) -> Reading:
-    """Most that waited at once for one port of a switch, in KB."""
-    switches = run.run.ports.filter(pc.field("tier") != "host")
-    if switches.num_rows == 0:
-        raise NotThereError("the run has no table of ports of switches")
-    return Reading((metric("max_queue").of(run.run) or 0) / 1e3)
+    """Most bytes that waited at once for one port of a switch, in KB."""
+    return _peak(run, "max_queue")
 
 
 @kind("ingress_peak", "KB")
 def ingress_peak(run: Observed) -> Reading:
-    """Most that a switch held at once of what had come in by one port, in KB."""
+    """Most bytes that frames from one ingress of a switch held at once, in KB."""
+    return _peak(run, "ingress_peak")
+
+
+def _peak(run: Observed, name: str) -> Reading:
+    """Read a metric of switch ports in KB; raises `NotThereError` for a run without their table."""
     switches = run.run.ports.filter(pc.field("tier") != "host")
     if switches.num_rows == 0:
         raise NotThereError("the run has no table of ports of switches")
-    return Reading((metric("ingress_peak").of(run.run) or 0) / 1e3)
+    return Reading((metric(name).of(run.run) or 0) / 1e3)
 
 
 @kind("fairness", "", MORE)
 def fairness(run: Observed, group: str) -> Reading:
-    """Jain's index of a group's flows, 1 if all had the same rate: (sum x)^2 / (n sum x^2).
+    """Jain's index of a group's flows, 1 if all have the same rate: (sum x)^2 / (n sum x^2).
 
-    A flow's rate x is its payload over its time to the last byte; all must be complete.
+    A flow's rate x is its payload over its time to the last byte. All flows must be complete.
     """
-    flows = [row for row in run.completions.to_pylist() if row["group"] == group]
+    flows = run.completions.filter(pc.field("group") == group).to_pylist()
     if not flows:
         raise NotThereError(f"there is no flow in group {group!r}")
     left = sum(row["fct_last_byte_ps"] is None for row in flows)

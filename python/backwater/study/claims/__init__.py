@@ -1,8 +1,8 @@
-"""The claims of studies that have no number: each a predicate over numbers, a file a study.
+"""Predicates for the claims of studies that have no number, one file for each study.
 
-A predicate sees numbers through `Numbers` and gives a `Finding`. The same function is asked about
-the measured and, where it needs nothing else, about the published numbers. The file is called as
-the study, with underscores; its `CLAIMS` holds the predicates by the claims' ids.
+A predicate reads numbers through `Numbers` and returns a `Finding`. It judges the measured numbers
+and, if the document has all that it needs, the published ones. The file has the name of the study,
+with underscores; its `CLAIMS` has the predicates by the claims' ids.
 """
 
 from __future__ import annotations
@@ -30,11 +30,9 @@ __all__ = [
 
 
 def predicates(study: str) -> Claims:
-    """Give the predicates of a study, none if it has no file of claims."""
+    """Return the predicates of a study; empty if it has no file of claims."""
     own = module(__name__, study)
-    if own is None:
-        return Claims()
-    claims = own.CLAIMS
+    claims = Claims() if own is None else own.CLAIMS
     if not isinstance(claims, Claims):
-        raise InputError(f"{own.__name__}: CLAIMS is not a `Claims`")
+        raise InputError(f"{__name__}, {study}: CLAIMS is not a `Claims`")
     return claims

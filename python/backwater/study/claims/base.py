@@ -1,4 +1,4 @@
-"""What the claims of all studies have in common."""
+"""Types and functions that the claims of all studies share."""
 
 from __future__ import annotations
 
@@ -12,56 +12,57 @@ from backwater.wording import share_text
 
 
 class NotKnownError(LookupError):
-    """A number that a claim needs was not asked for (or was not published)."""
+    """The plan, or the document, has no number that a claim needs."""
 
 
 class NotMeasuredError(LookupError):
-    """A number that a claim needs was asked for, but its run did not give it."""
+    """A number that a claim needs is planned, but its run did not yield it."""
 
 
 class Numbers(Protocol):
-    """Where a predicate finds its numbers, by case, mechanism and the name of the measure.
+    """Numbers for predicates, by case, mechanism, name of the measure, and setup.
 
-    `setup` is one of those beside the table, or the table's own. Each may raise the errors above.
+    `setup` is a setup beside the table, or the table's own. All methods may raise `NotKnownError`
+    and `NotMeasuredError`.
     """
 
     def value(self, case: str, mechanism: str, quantity: str, setup: str = "") -> float:
-        """Mean over the seeds; with one seed, its number."""
+        """Return the mean over the seeds."""
 
     def samples(self, case: str, mechanism: str, quantity: str, setup: str = "") -> list[float]:
-        """The number of every seed, in the order of seeds."""
+        """Return the number of every seed, in the order of seeds."""
 
     def interval(
         self, case: str, mechanism: str, quantity: str, setup: str = ""
     ) -> tuple[float, float]:
-        """95 % confidence interval of the mean; with one seed, its number twice."""
+        """Return the 95 % confidence interval of the mean; with one seed, its number twice."""
 
 
 @dataclass(frozen=True)
 class Finding:
-    """What a claim came to."""
+    """The result of a predicate."""
 
     holds: bool
     value: float
-    """The one number that tells most, in `unit`."""
+    """The most telling number, in `unit`."""
     unit: str
     detail: str
     """The numbers behind the verdict, for people."""
     cases: str
     mechanism: str
-    """What it is about, as the study calls it: its null model stands for this one."""
+    """The mechanism of the claim; the null model replaces this one."""
     seeds: int | None = None
-    """Over how many seeds the interval is on which it rests; None: it rests on none."""
+    """The number of seeds of the interval on which it rests; None: it rests on no interval."""
 
 
 Predicate = Callable[[Numbers], Finding]
 
 
 class Claims(dict[str, Predicate]):
-    """The predicates of one study by the ids of its claims."""
+    """The predicates of a study by the ids of its claims."""
 
     def claim(self, name: str) -> Callable[[Predicate], Predicate]:
-        """Register a predicate."""
+        """Register a predicate under the id of its claim."""
 
         def register(predicate: Predicate) -> Predicate:
             self[name] = predicate
@@ -71,19 +72,27 @@ class Claims(dict[str, Predicate]):
 
 
 def with_interval(spread: Spread, unit: str = "", digits: int = 1) -> str:
-    """Give a mean over seeds with its 95 % interval, if it has one."""
+    """Return a mean over seeds and its 95 % interval, if it has one, as text."""
     mean = f"{spread.mean:.{digits}f}{unit}"
     if spread.ci_low is None or spread.ci_high is None:
         return mean
     return f"{mean} ({spread.ci_low:.{digits}f} to {spread.ci_high:.{digits}f})"
 
 
-def reduction(n: Numbers, case: str, quantity: str, mechanism: str, since: str) -> Spread:
-    """By how many % a mechanism is below another one, seed by seed."""
+def reductions(n: Numbers, case: str, quantity: str, mechanism: str, since: str) -> list[float]:
+    """Return by how many % a mechanism is below another one, for each seed.
+
+    Raises `NotMeasuredError` if the other one has 0 with any seed.
+    """
     before, after = (n.samples(case, name, quantity) for name in (since, mechanism))
     if not all(before):
         raise NotMeasuredError(f"{since}: {quantity} is 0 with some seed")
-    return Spread.of([100 * (1 - a / b) for a, b in zip(after, before, strict=True)])
+    return [100 * (1 - a / b) for a, b in zip(after, before, strict=True)]
+
+
+def reduction(n: Numbers, case: str, quantity: str, mechanism: str, since: str) -> Spread:
+    """Return the spread of `reductions` over the seeds."""
+    return Spread.of(reductions(n, case, quantity, mechanism, since))
 
 
 Place = tuple[str, str]
@@ -92,26 +101,27 @@ Place = tuple[str, str]
 
 @dataclass(frozen=True)
 class Ratio:
-    """How many times a number is another one, over seeds that have both."""
+    """The ratio of two numbers, over seeds that have both."""
 
     mean: float
     """Geometric mean of the seeds' ratios."""
     low: float
     high: float
-    """Its 95 % interval, of Student's t on the logarithms; with one seed, the mean twice."""
+    """Its 95 % interval, by Student's t on the logarithms; with one seed, the mean twice."""
     seeds: int
 
     def __str__(self) -> str:
-        """Give it as a percentage with its interval."""
+        """Return the ratio as a percentage with its interval."""
         if self.low == self.high == self.mean:
             return share_text(self.mean)
         return f"{share_text(self.mean)} (95 %: {share_text(self.low)} to {share_text(self.high)})"
 
 
 def ratio(over: Sequence[float], under: Sequence[float]) -> Ratio:
-    """Divide numbers of the same seeds.
+    """Divide numbers of the same seeds; raises `NotMeasuredError` if any of them is 0.
 
-    On logarithms, since a ratio is no further from 1 than its inverse, and none is below 0.
+    The mean is of logarithms: a ratio and its inverse then lie equally far from 1, and the interval
+    stays above 0.
     """
     if not all(over) or not all(under):
         raise NotMeasuredError("a ratio to 0 with some seed")

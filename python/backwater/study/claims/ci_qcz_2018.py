@@ -1,7 +1,7 @@
 """The claims of the study ci-qcz-2018: reductions in %, seed by seed, times in us.
 
-Each is judged by the reading of the document's words. The details name the control beside it, in
-which isolation does not change what is marked.
+The verdicts follow our reading of the document's words. The details also name the control, in which
+isolation does not change the marking.
 """
 
 from __future__ import annotations
@@ -15,6 +15,7 @@ from backwater.study.claims.base import (
     NotMeasuredError,
     Numbers,
     reduction,
+    reductions,
     with_interval,
 )
 
@@ -28,7 +29,7 @@ CLAIMS = Claims()
 
 
 def _reduction(n: Numbers, quantity: str, case: str = MAIN, kind: str = "") -> Spread:
-    """By how many % isolation is below none, over the seeds; `kind` is EQUAL for the control."""
+    """Return by how many % isolation is below none; `kind` is EQUAL for the control."""
     return reduction(n, case, quantity, ISOLATION + kind, NONE)
 
 
@@ -49,18 +50,13 @@ def _finding(
 
 
 def _more(n: Numbers, one: str, two: str, kind: str = "") -> Spread:
-    """By how many points isolation reduces one quantity more than another, seed by seed."""
-    reduced = []
-    for quantity in (one, two):
-        before, after = (n.samples(MAIN, name, quantity) for name in (NONE, ISOLATION + kind))
-        if not all(before):
-            raise NotMeasuredError(f"{NONE}: {quantity} is 0 with some seed")
-        reduced.append([100 * (1 - a / b) for a, b in zip(after, before, strict=True)])
-    return Spread.of([a - b for a, b in zip(*reduced, strict=True)])
+    """Return by how many points isolation reduces one quantity more than another, seed by seed."""
+    first, second = (reductions(n, MAIN, name, ISOLATION + kind, NONE) for name in (one, two))
+    return Spread.of([a - b for a, b in zip(first, second, strict=True)])
 
 
 def _signs(n: Numbers, kind: str) -> tuple[Spread, str]:
-    """Give the one of the five reductions with the least lower end, and all of them in words."""
+    """Return the reduction with the least lower end, of five, and all of them in words."""
     names = {"fct_mice": "mice", "fct_elephants": "elephants", "fct_all": "all"}
     found = {label: _reduction(n, name, kind=kind) for name, label in names.items()}
     found["pause frames"] = _reduction(n, "pause_frames", kind=kind)
@@ -71,7 +67,7 @@ def _signs(n: Numbers, kind: str) -> tuple[Spread, str]:
 
 @CLAIMS.claim("signs")
 def signs(n: Numbers) -> Finding:
-    """All five reductions are above 0, each with its interval."""
+    """The intervals of all five reductions lie above 0."""
     (least, words), (_, control) = _signs(n, ""), _signs(n, EQUAL)
     detail = f"{words}; with equal marking {control}"
     cases = f"{MAIN},{LOSSY_AT_FIRST}"
@@ -80,7 +76,7 @@ def signs(n: Numbers) -> Finding:
 
 @CLAIMS.claim("mice-most")
 def mice_most(n: Numbers) -> Finding:
-    """Mice gain more than elephants, seed by seed with the interval of the difference."""
+    """Mice gain more than elephants, by the interval of the difference, seed by seed."""
     mice, elephants = (_reduction(n, name) for name in ("fct_mice", "fct_elephants"))
     storm, after = (_reduction(n, name) for name in ("fct_mice_storm", "fct_mice_after"))
     more = _more(n, "fct_mice", "fct_elephants")
@@ -96,7 +92,7 @@ def mice_most(n: Numbers) -> Finding:
 
 @CLAIMS.claim("three-queues")
 def three_queues(n: Numbers) -> Finding:
-    """With a queue of their own mice gain less than half of what they gain without."""
+    """With a queue of their own, mice gain less than half as much as without it."""
     two, three = (_reduction(n, "fct_mice", case) for case in (MAIN, QUEUES))
     detail = f"two queues {_said(two)}, three {_said(three)}"
     return _finding(three.mean < 0.5 * two.mean, three.mean, "%", detail, f"{MAIN},{QUEUES}")
@@ -109,7 +105,7 @@ def _xoff(n: Numbers, kind: str) -> tuple[Spread, str]:
 
 @CLAIMS.claim("xoff-less")
 def xoff_less(n: Numbers) -> Finding:
-    """The time of pauses falls, and by less than their number, both with their interval."""
+    """The time of pauses falls, but by less than their number, by both intervals."""
     time, words = _xoff(n, "")
     _, control = _xoff(n, EQUAL)
     more = _more(n, "pause_frames", "pause_time")
@@ -122,11 +118,11 @@ def xoff_less(n: Numbers) -> Finding:
 
 @CLAIMS.claim("monitored-queue")
 def monitored_queue(n: Numbers) -> Finding:
-    """A fifth at most is left of the pause frames of one queue, seed by seed with the interval.
+    """At most a fifth of the pause frames of one queue is left, by the interval over seeds.
 
-    Without isolation a flow is in either queue by the hash of its destination, so one queue has
-    half of the frames of both: in the mean over hashes. In a single run the one queue that the
-    incast meets has nearly all.
+    Without isolation, the hash of its destination assigns a flow to one of two queues. In the mean
+    over hashes, one queue therefore has half of the frames of both. In a single run the queue of
+    the incast has nearly all of them.
     """
     both = n.samples(MAIN, NONE, "pause_frames")
     if not all(both):
@@ -148,19 +144,20 @@ def monitored_queue(n: Numbers) -> Finding:
 
 @CLAIMS.claim("upstream-best")
 def upstream_best(n: Numbers) -> Finding:
-    """Told neighbours help beyond what isolation does alone."""
-    none, local, told = (n.value(MAIN, name, "fct_all") for name in (NONE, LOCAL, ISOLATION))
+    """Isolation helps more if it also reaches the neighbours."""
+    none, local, coordinated = (n.value(MAIN, name, "fct_all") for name in (NONE, LOCAL, ISOLATION))
     alike = [n.value(MAIN, name + EQUAL, "fct_all") for name in (LOCAL, ISOLATION)]
     detail = (
-        f"none {none:.0f}, local only {local:.0f}, coordinated {told:.0f} us; "
+        f"none {none:.0f}, local only {local:.0f}, coordinated {coordinated:.0f} us; "
         f"with equal marking local only {alike[0]:.0f}, coordinated {alike[1]:.0f} us"
     )
-    return _finding(told < local < none, 100 * (1 - told / local), "%", detail)
+    gain = 100 * (1 - coordinated / local)
+    return _finding(coordinated < local < none, gain, "%", detail)
 
 
 @CLAIMS.claim("cim-loss")
 def cim_loss(n: Numbers) -> Finding:
-    """Completion is the same to 5 %, however many CIMs are lost. Local isolation loses all."""
+    """Lost CIMs change completion times by 5 % at most; local isolation has no CIMs at all."""
     most, words = 0.0, []
     cases = [f"{share} % of CIMs lost" for share in LOST]
     for case in cases:
@@ -181,9 +178,9 @@ def cim_loss(n: Numbers) -> Finding:
 
 @CLAIMS.claim("loss-retransmissions")
 def loss_retransmissions(n: Numbers) -> Finding:
-    """Less of the flows is retransmitted, and they are complete earlier, both with their interval.
+    """Flows retransmit less and are complete earlier, by both intervals.
 
-    Packets are told by their number: some seed of none sends nothing again.
+    The difference is in packets, not in %: with some seed, none retransmits nothing.
     """
 
     def found(kind: str) -> tuple[Spread, Spread]:
@@ -202,22 +199,22 @@ def loss_retransmissions(n: Numbers) -> Finding:
 
 @CLAIMS.claim("scale-harder")
 def scale_harder(n: Numbers) -> Finding:
-    """Pause frames and victims of pauses a host rise with each size."""
+    """Pause frames and victims of pauses for each host rise with each size."""
     pauses, victims = (
         [n.value(size, NONE, name) for size in SIZES] for name in ("pauses_per_host", "victims")
     )
     rises = all(list_ == sorted(set(list_)) for list_ in (pauses, victims))
-    said = "; ".join(
+    detail = "; ".join(
         f"{size} {frames:.1f} pause frames and {flows:.3f} victims a host"
         for size, frames, flows in zip(SIZES, pauses, victims, strict=True)
     )
     value = pauses[-1] / pauses[0] if pauses[0] else float("inf")
-    return _finding(rises, value, "ratio", said, ",".join(SIZES), NONE)
+    return _finding(rises, value, "ratio", detail, ",".join(SIZES), NONE)
 
 
 @CLAIMS.claim("scale")
 def scale(n: Numbers) -> Finding:
-    """The gain of the largest network is at least 0.9 of that of the smallest."""
+    """The gain of the largest network is at least 0.9 times that of the smallest."""
     found = [_reduction(n, "fct_all", case=size) for size in SIZES]
     detail = ", ".join(f"{size} {_said(s)}" for size, s in zip(SIZES, found, strict=True))
     holds = found[-1].mean >= 0.9 * found[0].mean > 0
