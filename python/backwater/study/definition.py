@@ -1,8 +1,8 @@
-"""What a study is: its cases and mechanisms (study.toml) and the numbers to meet (published.toml).
+"""The definition of a study: study.toml has its cases and mechanisms, published.toml its numbers.
 
-A study reruns a published experiment. One scenario serves all its cases (or several of them); a
-case overrides only what the document itself changes, a mechanism is a variant of the scenario. Its
-measures say what is read from each run.
+A study reruns a published experiment. One scenario serves several of its cases, or all. A case
+overrides only the values that the document itself changes. A mechanism is a variant of the
+scenario. The measures name the quantities that are read from each run.
 """
 
 from __future__ import annotations
@@ -17,7 +17,7 @@ from backwater.errors import InputError
 from backwater.files import text_of
 from backwater.scenario import shorter
 from backwater.study import (
-    collectives,  # noqa: F401 - its kinds of measures are known once it is imported
+    collectives,  # noqa: F401 - the import registers its kinds of measures
     costs,  # noqa: F401 - as of collectives
     measures,
     messages,  # noqa: F401 - as of collectives
@@ -30,7 +30,7 @@ from backwater.wording import MANY_NAMES, meant
 if TYPE_CHECKING:
     from collections.abc import Callable, Mapping
 
-# Resolved, since in the source tree it is a link: messages name the real place.
+# Resolved, since it is a link in the source tree: messages name the real path.
 STUDIES = (Path(__file__).resolve().parent.parent / "studies").resolve()
 
 
@@ -40,17 +40,17 @@ class Measure:
 
     name: str
     kind: str
-    """What is read: a kind of `study.measures`, or a metric."""
+    """A kind of `study.measures`, or a metric."""
     unit: str
     text: str
-    """Which statistic of what it is."""
+    """Its quantity and statistic, in words."""
     label: str
-    """What tables call it."""
+    """Its name in tables."""
     parameters: dict[str, Any]
     bound: str | None
-    """Its lower bound in `study.bounds`, if it has one."""
+    """The name of its lower bound in `study.bounds`; None: it has none."""
     counts: bool
-    """Whether it is a number of things."""
+    """True if it is a number of things."""
 
 
 @dataclass(frozen=True)
@@ -61,16 +61,16 @@ class Case:
     text: str
     scenario: Path
     seeds: tuple[int, ...]
-    """Seeds of its repetitions; none: one run with the scenario's own seed."""
+    """Seeds of its repetitions; empty: one run with the scenario's own seed."""
     mechanisms: tuple[str, ...]
-    """Mechanisms to run also where the document has no number of this case."""
+    """Mechanisms to run even without a published number for this case."""
     set: dict[str, str]
-    """What the document changes for this case: dotted keys and values as on the command line."""
+    """The document's changes for this case: dotted keys and values as on the command line."""
     set_for: dict[str, dict[str, str]]
-    """The same, for one mechanism only."""
+    """Changes for one mechanism only, by mechanism."""
 
     def changes(self, mechanism: str) -> list[tuple[str, str]]:
-        """Everything that the document changes for this case under a mechanism."""
+        """Return all changes of the document for this case under a mechanism."""
         return [*self.set.items(), *self.set_for.get(mechanism, {}).items()]
 
 
@@ -81,17 +81,17 @@ class Band:
     kind: str
     """`relative` or `absolute` deviation either way, a `factor` either way, or a `range`."""
     width: float | tuple[float, float]
-    """Of a range its two ends."""
+    """The greatest deviation (a ratio if relative), the factor, or the two ends of a range."""
 
     def holds(self, measured: float, published: float) -> bool:
-        """Whether the two agree."""
+        """Return True if the two numbers agree."""
         if isinstance(self.width, tuple):
             return self.width[0] <= round(measured, 9) <= self.width[1]
         if self.kind == "relative":
-            # As the deviation is printed: a band of 5 % is one of the printed 5 %.
+            # The formula of the printed deviation, so that both meet a band of 5 % alike.
             return published != 0 and abs((measured - published) / published) <= self.width
         if self.kind == "absolute":
-            # Both are given to so many digits; the difference must not fail on a last bit.
+            # Both have few digits: rounding keeps the last bit of the difference from deciding.
             return round(abs(measured - published), 9) <= self.width
         return published / self.width <= measured <= published * self.width
 
@@ -118,43 +118,43 @@ class Number:
     mechanism: str
     quantity: str
     over: str
-    """Which statistic over the seeds it is."""
+    """Its statistic over the seeds, one of `STATISTICS`."""
     first: int | None
-    """Over how many seeds, counted from the first; None: all."""
+    """The number of seeds, from the first on, that it covers; None: all."""
     value: float
     band: Band | None
-    """None: it is not judged."""
+    """None: the number is not judged."""
     apart: str | None
-    """Why it is not counted among the document's numbers, one of `APART`; None: it is."""
+    """Why the number is not counted among the document's, one of `APART`; None: it is counted."""
     required: bool
     tolerance: float | None
-    """Largest absolute deviation for a number that no free parameter moves."""
+    """Greatest absolute deviation of a number that depends on no free parameter."""
     note: str | None
     against: str | None
-    """The mechanism against which it is the reduction in %, seed by seed; None: it is as it is."""
+    """The number is a reduction in %, seed by seed, against this mechanism; None: it is none."""
     runs: int
-    """Over how many runs of its own the document has it."""
+    """The number of the document's own runs that it covers."""
     rounding: float
-    """Half of its last printed digit: it stands for all values so near."""
+    """Half a unit of its last printed digit: it stands for all values within this distance."""
 
 
 @dataclass(frozen=True)
 class ClaimText:
-    """A claim of the document that has no number; its predicate is code, in `study.claims`."""
+    """A claim without a published number; its predicate is a function in `study.claims`."""
 
     id: str
     text: str
     predicate: str
     required: bool
     own: bool
-    """Whether it is this project's own sentence, which is counted apart from the document's."""
+    """True if it is this project's own claim, which is counted apart from the document's."""
     by_construction: str | None
-    """Why it cannot fail, whatever the mechanism does; None: it can."""
+    """Why the claim cannot fail, whatever the mechanism does; None: it can fail."""
 
 
 @dataclass(frozen=True)
 class Setup:
-    """One way of running a study's cases other than the table's own."""
+    """A way to run a study's cases other than that of the table."""
 
     id: str
     label: str
@@ -162,24 +162,24 @@ class Setup:
     variant: str | None
     set: dict[str, str]
     set_for: dict[str, dict[str, str]]
-    """The same, for one mechanism only."""
+    """Changes for one mechanism only, by mechanism."""
     refused: tuple[str, ...]
-    """Mechanisms with which it is no valid scenario: their row says why."""
+    """Mechanisms with which the setup is no valid scenario: their row states the reason."""
 
     def changes(self, mechanism: str) -> dict[str, str]:
-        """Everything that makes this setup the one it is, under a mechanism."""
+        """Return all changes of this setup under a mechanism."""
         return self.set | self.set_for.get(mechanism, {})
 
 
 @dataclass(frozen=True)
 class Beside:
-    """Setups run and reported beside the table, compared with nothing that was published."""
+    """Setups that are run and reported beside the table, without published numbers to compare."""
 
     id: str
     title: str
     own: str
-    """What the table's own setup is called among the others; without others, mechanisms stand side
-    by side."""
+    """The name of the table's own setup among the others; without others, the mechanisms are
+    compared with each other."""
     own_text: str
     cases: tuple[str, ...]
     mechanisms: tuple[str, ...]
@@ -187,47 +187,47 @@ class Beside:
     shows: tuple[str, ...]
     """Measures to print; all are in its JSON."""
     seeds: tuple[int, ...]
-    """Seeds of its own setups; none: those of each case."""
+    """Seeds of its setups; empty: those of each case."""
 
 
 @dataclass(frozen=True)
 class Study:
-    """A study as its files define it."""
+    """A study, as defined by its files."""
 
     id: str
     title: str
     size: str | None
-    """Of a study that has two sizes, which this is and what its network is."""
+    """For a study of two sizes: which of them this is, and its network."""
     document: str
     column: str
-    """What its tables call the column of measures."""
+    """The title of the column of measures in its tables."""
     measures: tuple[Measure, ...]
     mechanisms: dict[str, str]
-    """For each mechanism of the document, the scenario's variant; none: the scenario as it is."""
+    """The scenario's variant for each mechanism; an empty name: the unchanged scenario."""
     null: dict[str, str]
-    """For a mechanism the one that is the same with what is tested switched off."""
+    """The null mechanism of a mechanism: the same with the tested part switched off."""
     cases: tuple[Case, ...]
     numbers: tuple[Number, ...]
     claims: tuple[ClaimText, ...]
     beside: tuple[Beside, ...]
     model: Model | None
     together: bool
-    """Whether the numbers of a case under a mechanism are one row of the document."""
+    """True if the document has all numbers of a case under a mechanism in one row."""
     bound_ignores: tuple[str, ...]
-    """Keys that a user may set without moving the lower bounds."""
+    """Keys that a user may set without a change of the lower bounds."""
 
     def case(self, case: str) -> Case:
-        """Give one case by its id."""
+        """Return a case by its id; raises `InputError` if the study has no such case."""
         for known in self.cases:
             if known.id == case:
                 return known
         ids = [known.id for known in self.cases]
-        # A short list says more than a guess among numbers.
+        # Ids are often numbers: a short list helps more than the nearest one.
         hint = meant(case, ids, "its cases are", most=3 if len(ids) > MANY_NAMES else 0)
         raise InputError(f"study {self.id} has no case {case!r}", hint)
 
     def measure(self, name: str) -> Measure:
-        """Give one measure by its name."""
+        """Return a measure by its name; raises `InputError` if the study has no such measure."""
         for known in self.measures:
             if known.name == name:
                 return known
@@ -235,18 +235,18 @@ class Study:
         raise InputError(f"study {self.id} has no measure {name!r}", f"its measures are {names}")
 
     def mechanisms_of(self, case: str) -> list[str]:
-        """Give the mechanisms that a case is run with.
+        """Return the mechanisms with which a case is run.
 
-        Those of which the document has numbers, those that the case names, and the null mechanisms
-        of all of these.
+        They are the mechanisms with published numbers, those that the case names, and the null
+        mechanisms of both.
         """
         own = (n for n in self.numbers if n.case == case)
         numbers = (m for n in own for m in (n.against, n.mechanism) if m is not None)
-        wanted = list(dict.fromkeys((*numbers, *self.case(case).mechanisms)))
+        wanted = [*numbers, *self.case(case).mechanisms]
         return list(dict.fromkeys((*wanted, *(self.null[m] for m in wanted if m in self.null))))
 
     def published(self, case: str, mechanism: str, quantity: str) -> float | None:
-        """Give a published mean, over most seeds; None where the document has none."""
+        """Return the published mean over the most seeds; None if the document has none."""
         wanted = (case, mechanism, quantity, "mean", None)
         found = [
             n
@@ -258,12 +258,12 @@ class Study:
 
 
 def names() -> list[str]:
-    """Names of the studies that are there."""
+    """Return the names of all studies."""
     return sorted(path.parent.name for path in STUDIES.glob("*/study.toml"))
 
 
 def load(name: str, *, full: bool = False) -> Study:
-    """Read a study by its name; `full` as it was published, if it is run smaller otherwise."""
+    """Read a study by its name; `full` for its published size, if it is smaller by default."""
     known = names()
     if name not in known:
         raise InputError(f"there is no study {name!r}", meant(name, known, "the studies are"))
@@ -271,7 +271,7 @@ def load(name: str, *, full: bool = False) -> Study:
 
 
 def has_full_size(name: str) -> bool:
-    """Whether a study is run smaller than it was published."""
+    """Return True if a study is smaller by default than it was published."""
     return "full" in toml(STUDIES / name / "study.toml")
 
 
@@ -294,12 +294,12 @@ def read(folder: Path, *, full: bool = False) -> Study:
 
 
 class _Printed(float):
-    """A number that knows half of its last printed digit."""
+    """A number with half a unit of its last printed digit as `rounding`."""
 
     rounding: float
 
     def __new__(cls, text: str) -> Self:
-        """Read the text of a TOML file."""
+        """Read a number as a TOML file has it."""
         number = super().__new__(cls, text)
         exponent = Decimal(text).as_tuple().exponent
         number.rounding = 0.5 * 10.0**exponent if isinstance(exponent, int) else 0.0
@@ -307,7 +307,7 @@ class _Printed(float):
 
 
 def toml(path: Path, number: Callable[[str], float] = float) -> dict[str, Any]:
-    """Read a file of a study."""
+    """Read a TOML file of a study; raises `InputError` if it cannot be read."""
     try:
         return tomllib.loads(text_of(path), parse_float=number)
     except (OSError, ValueError) as error:
@@ -315,21 +315,19 @@ def toml(path: Path, number: Callable[[str], float] = float) -> dict[str, Any]:
 
 
 def _reduced(text: dict[str, Any]) -> dict[str, Any]:
-    """Give a study's text without the cases and tables that are run at full size only."""
-    tables = ("case", "beside")
-    wanted = {
+    """Return a study's text without the cases and tables that run at full size only."""
+    return text | {
         name: [entry for entry in text.get(name, []) if entry.get("only") != "full"]
-        for name in tables
+        for name in ("case", "beside")
     }
-    return text | wanted
 
 
 def _enlarged(text: dict[str, Any]) -> dict[str, Any]:
-    """Give a study's text with what its table `full` changes: in all cases, in some, in measures.
+    """Return a study's text with the changes of its table `full`.
 
-    A parameter is changed in the measures that have it. What is set for one case stands over what
-    is set for all; a case that is like another has that from it, and one with a scenario of its own
-    is not of that network.
+    The changes of `measure` apply to every measure that has the parameter. The changes of `case`
+    precede those of `set`, which apply to all cases. A case that is `like` another inherits both. A
+    case with its own scenario has another network, so `set` does not apply to it.
     """
     full = text["full"]
     measure, case, every = full.get("measure", {}), full.get("case", {}), full.get("set", {})
@@ -346,7 +344,7 @@ def _enlarged(text: dict[str, Any]) -> dict[str, Any]:
 
 
 def _is_own(case: Mapping[str, Any]) -> bool:
-    """Whether a case is of the study's scenario and of no other case."""
+    """Return True if a case has the study's scenario and is not like another case."""
     return "like" not in case and "scenario" not in case
 
 
@@ -433,7 +431,7 @@ def _numbers(folder: Path, published: dict[str, Any]) -> list[Number]:
         if band is None and apart is None:
             raise InputError(
                 f"{folder}: case {row['case']}: a row without a band is not judged",
-                "say with `apart` why it is not counted, or give it a band",
+                "add a band, or the reason not to count it as `apart`",
             )
         over = row.get("over", "mean")
         if over not in STATISTICS:
@@ -480,7 +478,7 @@ def _band(folder: Path, row: dict[str, Any]) -> Band | None:
 def _cases(
     folder: Path, entries: list[dict[str, Any]], scenario: Path, seeds: tuple[int, ...]
 ) -> list[Case]:
-    """Read the cases, each after the one that it is like."""
+    """Read the cases in their order: a case may be like an earlier one."""
     known: dict[str, Case] = {}
     for entry in entries:
         base = Case("", "", scenario, seeds, (), {}, {})

@@ -1,4 +1,4 @@
-"""Runs a study: which runs its cases, mechanisms and seeds need, each done once, over all cores."""
+"""Plan and do the runs that the cases, mechanisms and seeds of a study need, each run once."""
 
 from __future__ import annotations
 
@@ -31,10 +31,10 @@ if TYPE_CHECKING:
 
 @dataclass(frozen=True)
 class Changes:
-    """What a user changes over what a study says, in every model."""
+    """A user's changes to every model of a study."""
 
     settings: tuple[tuple[str, str], ...] = ()
-    """Keys and values; where a key's mechanism is off, it is skipped."""
+    """Keys and values; a key is skipped where its mechanism is off."""
     mechanisms: tuple[str, ...] = ()
     """Mechanisms that are switched on."""
 
@@ -42,7 +42,7 @@ class Changes:
         return bool(self.settings or self.mechanisms)
 
     def words(self, skipped: Sequence[Mapping[str, str]] = ()) -> list[str]:
-        """Say each as a command line does, but for those skipped."""
+        """Return the changes as options of the command, without skipped ones."""
         off = {one["key"] for one in skipped}
         return [
             *(f"--with {name}" for name in self.mechanisms),
@@ -52,39 +52,41 @@ class Changes:
 
 @dataclass(frozen=True)
 class Plan:
-    """What will be run: every point of a study, and the distinct runs behind the points."""
+    """The points of a study and the distinct runs behind them."""
 
     study: Study
     points: dict[Key, list[int]]
-    """For each point its runs, one a seed; points with equal scenario and seed share them."""
+    """For each point the numbers of its jobs, one for each seed.
+
+    Points with equal scenario and seed share a job.
+    """
     jobs: list[Job]
     changes: Changes = field(default_factory=lambda: Changes())
-    """What the user changes over what the study says."""
     changed: Mapping[Key, list[str]] = field(default_factory=dict)
-    """The settings by which a point is another model than the study's, as a command line has them;
-    none where all of them are skipped or say what the study says."""
+    """Options of the command that make a point another model than the study's; empty if all of
+    them are skipped or repeat the study's values."""
     skipped: Mapping[Key, list[dict[str, str]]] = field(default_factory=dict)
     """Settings whose mechanism is off at a point: {key, value, mechanism, reason}."""
     own_seeds: Mapping[Key, tuple[int, ...]] = field(default_factory=dict)
-    """The study's own seeds of the points that are run with others."""
+    """The study's own seeds of the points that run with other seeds."""
     refused: Mapping[Key, str] = field(default_factory=dict)
-    """Points without runs, since their scenario is not valid, as the study says; and why."""
+    """For points without runs: why their scenario is not valid, as the study expects."""
 
 
 @dataclass(frozen=True)
 class Sample:
-    """What one measure came to at one point: a value a seed, or why there is none."""
+    """The values of one measure at one point, one for each seed, or why there are no values."""
 
     values: tuple[float, ...]
     problem: str | None = None
     sizes: tuple[int, ...] = ()
 
     def first(self, count: int | None) -> tuple[float, ...]:
-        """Give the values of the first so many seeds."""
+        """Return the values of the first `count` seeds; None: of all."""
         return self.values if count is None else self.values[:count]
 
     def statistic(self, over: str, first: int | None = None) -> float | None:
-        """Give mean, median, min, max or std over the first seeds; None if there is none."""
+        """Return mean, median, min, max or std over the first seeds; None if it has no value."""
         values = self.first(first)
         if self.problem is not None or not values:
             return None
@@ -96,7 +98,7 @@ class Sample:
         return value
 
     def interval(self, first: int | None = None) -> tuple[float, float] | None:
-        """Give the 95 % confidence interval of the mean; None of less than two seeds."""
+        """Return the 95 % confidence interval of the mean; None for fewer than two seeds."""
         values = self.first(first)
         if self.problem is not None or len(values) < 2:
             return None
@@ -106,10 +108,10 @@ class Sample:
         return spread.ci_low, spread.ci_high
 
     def less_than(self, other: Sample) -> Sample:
-        """Give by how many % each seed's value is below the other's."""
+        """Return by how many % each seed's value is below the other's."""
         problem = other.problem or self.problem
         if problem is None and not all(other.values):
-            problem = "a seed has nothing that could be reduced"
+            problem = "a seed has 0, which cannot be reduced"
         if problem is not None:
             return Sample((), problem)
         pairs = zip(self.values, other.values, strict=True)
@@ -117,7 +119,7 @@ class Sample:
 
 
 Point = dict[str, Sample]
-"""What one point came to, by the names of the measures."""
+"""The samples of one point, by the names of the measures."""
 
 
 def plan(
@@ -127,9 +129,10 @@ def plan(
     out: Path | None,
     seeds: Callable[[tuple[int, ...], int], tuple[int, ...]] | None = None,
 ) -> Plan:
-    """Read, change and check every scenario of a study (of one case); nothing is written yet.
+    """Read, change and check every scenario of a study, or of one case, and write nothing.
 
-    `seeds` replaces the seeds of each point, from those that the study says and the scenario's own.
+    `seeds` maps the study's seeds of a point and the scenario's own seed to the seeds to run.
+    Raises `InputError` for a setting that applies to no point.
     """
     wanted = study.cases if case is None else (study.case(case),)
     bases = {one.scenario: load_scenario(one.scenario) for one in wanted}
@@ -151,7 +154,7 @@ def plan(
         invalid: bool = False,
     ) -> None:
         before = one.changes(key.mechanism)
-        # What makes a setup the one it is stays, whatever the user sets.
+        # The setup's own changes come last: a user's setting does not replace them.
         scenario = _change(bases[one.scenario], variant, before, changes, setup)
         if invalid and (reason := _refusal(scenario)) is not None:
             refused[key], points[key], skipped[key] = reason, [], []
@@ -159,11 +162,11 @@ def plan(
         if invalid and not changes:
             raise InputError(
                 f"study {study.id}: {key.mechanism} under {key.setup} in case {key.case} is a "
-                "valid scenario, though the study says that it is refused"
+                "valid scenario, although the study lists it as refused"
             )
         prepared = scenario.prepare()
-        asked = [name for name, _ in changes.settings]
-        skipped[key] = [one for one in scenario.skipped if one["key"] in asked]
+        names = [name for name, _ in changes.settings]
+        skipped[key] = [one for one in scenario.skipped if one["key"] in names]
         if changes:
             plain = _change(bases[one.scenario], variant, before, Changes(), setup)
             if plain.complete().resolved_toml() != prepared.resolved:
@@ -204,7 +207,7 @@ def plan(
 
 
 def _refusal(scenario: Scenario) -> str | None:
-    """Say why a scenario is not valid, without its place; None if it is."""
+    """Return why a scenario is not valid, without the file's name; None if it is valid."""
     try:
         scenario.prepare()
     except _core.ScenarioError as error:
@@ -215,7 +218,7 @@ def _refusal(scenario: Scenario) -> str | None:
 def _check_used(
     study: Study, changes: Changes, skipped: Mapping[Key, list[dict[str, str]]]
 ) -> None:
-    """Refuse a setting whose mechanism is on at no point."""
+    """Raise `InputError` for a setting whose mechanism is off at all points."""
     found = [{one["key"]: one["mechanism"] for one in here} for here in skipped.values()]
     for key, value in changes.settings:
         if all(key in here for here in found):
@@ -228,7 +231,7 @@ def _check_used(
 
 
 def places(plan: Plan) -> dict[Key, list[str]]:
-    """Say where the runs of each point lie, below `runs`; of runs kept in memory nowhere."""
+    """Return where the runs of each point lie, below `runs`; empty for runs in memory."""
 
     def place(number: int) -> str | None:
         out = plan.jobs[number].out
@@ -243,12 +246,12 @@ def places(plan: Plan) -> dict[Key, list[str]]:
 
 
 def seeds_of(plan: Plan) -> dict[Key, list[int]]:
-    """Give the seeds of each point."""
+    """Return the seeds of each point."""
     return {key: [plan.jobs[n].seed for n in numbers] for key, numbers in plan.points.items()}
 
 
 def changed(study: Study, key: Key, changes: Changes) -> Scenario:
-    """Give the scenario of a point of the table: its case under its mechanism, then `changes`."""
+    """Return the scenario of a point of the table: its case under its mechanism, then `changes`."""
     case = study.case(key.case)
     base, variant = load_scenario(case.scenario), study.mechanisms[key.mechanism]
     return _change(base, variant, case.changes(key.mechanism), changes, {})
@@ -264,7 +267,7 @@ def _change(
     scenario = base.variant(variant) if variant else base
     for name in changes.mechanisms:
         scenario = scenario.enable(name)
-    # The study's own settings fail where their mechanism is off, unless the user switched it off.
+    # A study's setting fails if its mechanism is off, unless the user may have switched it off.
     for name, value in (*before, *changes.settings, *after.items()):
         scenario = scenario.set(name, value, where_on=bool(changes))
     return scenario
@@ -285,13 +288,14 @@ def execute(
     stop: Stop,
     workers: int | Workers | None = None,
 ) -> dict[Key, Point]:
-    """Do the runs of a plan that are neither `there` nor `taken` as measured, and measure the rest.
+    """Do and measure the runs of a plan; return the samples of each point.
 
-    `progress` makes a listener once it is known how many runs are to be done.
+    Runs in `there` are done already; runs in `taken` are measured, too. `progress` makes a listener
+    from the number of runs to do.
     """
 
     def measure(run: Run) -> Readings | None:
-        # What is stopped is not judged, and to measure hundreds of runs takes its time.
+        # A stopped study has no verdicts, and measuring hundreds of finished runs takes long.
         if run.status != "done" or (stop.is_set() and any(run is one for one in there)):
             return None
         known = measured.of(run)
@@ -301,13 +305,13 @@ def execute(
             measured.keep(run, known)
         return known
 
-    asked = [number for number, readings in enumerate(taken) if readings is None]
-    done = [there[number] for number in asked]
+    wanted = [number for number, readings in enumerate(taken) if readings is None]
+    done = [there[number] for number in wanted]
     listener = progress(done.count(None)) if progress is not None else None
-    jobs = [plan.jobs[number] for number in asked]
+    jobs = [plan.jobs[number] for number in wanted]
     outcomes: list[Readings | _core.RunError | None] = list(taken)
     found = run_jobs(jobs, listener, stop, measure, workers, done)
-    for number, outcome in zip(asked, found, strict=True):
+    for number, outcome in zip(wanted, found, strict=True):
         outcomes[number] = outcome
     return {
         key: {
@@ -338,14 +342,14 @@ def _sample(outcomes: Sequence[dict[str, Reading] | _core.RunError | None], name
 
 @dataclass(frozen=True)
 class MeasuredNumbers:
-    """The measured points, as claims ask for them."""
+    """The measured points, as the `Numbers` of claims."""
 
     plan: Plan
     points: dict[Key, Point]
     instead: Mapping[str, str] = field(default_factory=dict)
-    """Mechanisms for which others answer: what a claim would say without them."""
+    """Mechanisms to replace by others, for the verdict without them."""
     asked: dict[Key, None] = field(default_factory=dict)
-    """The points that were asked for so far."""
+    """The points that the claim has requested so far."""
 
     def _sample(self, case: str, mechanism: str, quantity: str, setup: str) -> Sample:
         mechanism = self.instead.get(mechanism, mechanism)
@@ -361,19 +365,19 @@ class MeasuredNumbers:
         return point[quantity]
 
     def value(self, case: str, mechanism: str, quantity: str, setup: str = TABLE) -> float:
-        """Mean over the seeds; with one seed, its number."""
+        """Return the mean over the seeds."""
         value = self._sample(case, mechanism, quantity, setup).statistic("mean")
         assert value is not None
         return value
 
     def samples(self, case: str, mechanism: str, quantity: str, setup: str = TABLE) -> list[float]:
-        """The number of every seed, in the order of seeds."""
+        """Return the number of every seed, in the order of seeds."""
         return list(self._sample(case, mechanism, quantity, setup).values)
 
     def interval(
         self, case: str, mechanism: str, quantity: str, setup: str = TABLE
     ) -> tuple[float, float]:
-        """95 % confidence interval of the mean; with one seed, its number twice."""
+        """Return the 95 % confidence interval of the mean; with one seed, its number twice."""
         sample = self._sample(case, mechanism, quantity, setup)
         value = sample.values[0]
         return sample.interval() or (value, value)

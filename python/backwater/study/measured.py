@@ -1,18 +1,18 @@
-"""What each run of a study came to, kept as soon as it has ended: a line of JSON for each.
+"""Readings of each run of a study, kept as soon as the run has ended: one line of JSON for each.
 
 A study of hundreds of large runs takes hours and gigabytes; its numbers take a kilobyte a run.
-`measured.jsonl` in the study's directory holds them: what was measured there is not measured again,
-and `reproduce --measured FILE` takes a study up where its runs are not, on another machine or after
-they were removed. A line says
+`measured.jsonl` in the study's directory holds them, and `reproduce` does not measure these runs
+again. `reproduce --measured FILE` resumes a study without its runs: on another machine, or after
+they were removed. A line has these entries:
 
-    of            SHA-256 of scenario, files of its flows, seed, version, build, and what is read
+    of            SHA-256 of scenario, files of its flows, seed, version, build, and measures
     run, seed     where the run lay below `runs`, and its seed
     fingerprint   of the run
     measures      value, problem and sizes by the name of the measure
-    sha256        of the rest, by which a line that was damaged or edited is told and left out
+    sha256        of the other entries; a line that was damaged or edited is left out
 
-A line stands for a run only if `of` is that of the run: another build, another scenario and another
-definition of a measure all make it another.
+A line applies to a run only if its `of` matches. Another build, another scenario or another
+definition of a measure changes `of`.
 """
 
 from __future__ import annotations
@@ -40,11 +40,11 @@ if TYPE_CHECKING:
 MEASURED = "measured.jsonl"
 
 Readings = dict[str, Reading]
-"""What was read from one run, by the names of the measures."""
+"""The readings of one run, by the names of the measures."""
 
 
 class Measured:
-    """Readings of the runs of a plan; kept in a file if the study has a directory."""
+    """Readings of the runs of a plan, kept in a file if the study has a directory."""
 
     def __init__(
         self,
@@ -53,9 +53,9 @@ class Measured:
         directory: Path | None,
         taken: Path | None = None,
     ) -> None:
-        """Read what is known of these jobs: in their directory, and in the file `taken`.
+        """Read the known readings of these jobs from their directory and from the file `taken`.
 
-        Raises `InputError` if `taken` cannot be read or holds none of them.
+        Raises `InputError` if `taken` cannot be read or holds none of these jobs.
         """
         self._read_of = [[one.name, one.kind, one.parameters] for one in measures]
         self._path = None if directory is None else directory / MEASURED
@@ -66,26 +66,26 @@ class Measured:
         lines = {line["of"]: line for line in (*others, *own) if line["of"] in wanted}
         if taken is not None and not wanted.intersection(line["of"] for line in others):
             raise InputError(
-                f"{taken}: holds no run of what is asked for",
+                f"{taken}: holds none of the runs of this study",
                 "a run counts only with the same scenario, seed, measures and build",
             )
         self._known = {name: _readings(line) for name, line in lines.items()}
         self._taken = {line["of"] for line in others}
         if self._path is not None:
-            # Anew: a command that was killed may have left half a line.
+            # Rewritten, since a killed command may have left half a line.
             self._write(lines.values())
 
     def taken(self, job: Job) -> Readings | None:
-        """Give what a run came to that need not be there; None if it must."""
+        """Return the readings of a job that the file `taken` has; None if the job must run."""
         name = self._name(job.manifest)
         return self._known[name] if name in self._taken else None
 
     def of(self, run: Run) -> Readings | None:
-        """Give what a run that is there came to; None if it was not measured yet."""
+        """Return the known readings of a run; None if it was not measured yet."""
         return self._known.get(self._name(run.manifest))
 
     def keep(self, run: Run, readings: Readings) -> None:
-        """Keep what a run came to, on disk before this returns."""
+        """Keep the readings of a run, on disk before this returns."""
         name = self._name(run.manifest)
         line = {
             "of": name,
@@ -119,13 +119,13 @@ class Measured:
 
 
 def place_of(run: Run) -> str | None:
-    """Say where a run of a study lies, as a line does."""
+    """Return where a run of a study lies, as a line of the file names it."""
     where = run.directory
     return None if where is None else f"{where.parent.name}/{where.name}"
 
 
 def readings_in(path: Path) -> dict[str | None, Readings]:
-    """Give what runs came to, by where they lie; nothing if there is no such file."""
+    """Return the readings of a file by where their runs lie; empty without the file."""
     return {line["run"]: _readings(line) for line in _lines(path)}
 
 
@@ -134,7 +134,7 @@ def _unwritten(path: Path, error: OSError) -> ResultError:
 
 
 def _given(path: Path) -> list[dict[str, Any]]:
-    """Read a file that a user names."""
+    """Read a file that a user names; raises `InputError` if it holds no reading."""
     hint = f"name the {MEASURED} that `backwater reproduce --out` wrote"
     try:
         if not path.is_file():
@@ -148,7 +148,7 @@ def _given(path: Path) -> list[dict[str, Any]]:
 
 
 def _lines(path: Path) -> list[dict[str, Any]]:
-    """Read all whole lines of a file; none if it is not there."""
+    """Read all whole lines of a file; none if the file does not exist."""
     try:
         texts = octets_of(path).splitlines()
     except FileNotFoundError:
@@ -156,7 +156,7 @@ def _lines(path: Path) -> list[dict[str, Any]]:
     found = []
     for text in texts:
         line = unsealed(text)
-        # What is sealed may be of another version.
+        # A sealed line may be of another version, with other entries.
         with contextlib.suppress(ValueError, TypeError, KeyError, AttributeError):
             if line is not None and isinstance(line.get("of"), str):
                 _readings(line)
@@ -165,7 +165,7 @@ def _lines(path: Path) -> list[dict[str, Any]]:
 
 
 def _readings(line: Mapping[str, Any]) -> Readings:
-    """Give what a line says; an error if it is none."""
+    """Return the readings of a line; raises an error if it has none."""
     return {
         name: Reading(
             None if one["value"] is None else float(one["value"]),

@@ -1,8 +1,9 @@
-"""What a study can measure: metrics by name, and functions of a run that take parameters.
+"""Kinds of measures of a study: functions of a run with parameters, and metrics by name.
 
-A kind is an entry beside its function: the name that study.toml calls, unit, better direction. It
-takes a run and its parameters, and gives a `Reading`. Times in study.toml are written as in
-scenarios (`"5 ms"`). Whatever else study.toml names as a kind is a metric (`numbers.metrics`).
+The decorator `kind` registers a function under the name that study.toml uses, with its unit and the
+better direction. The function takes a run and parameters and returns a `Reading`. Times in
+study.toml are written as in scenarios (`"5 ms"`). Any other kind in study.toml is the name of a
+metric (`numbers.metrics`).
 """
 
 from __future__ import annotations
@@ -39,28 +40,28 @@ if TYPE_CHECKING:
 
 @dataclass(frozen=True)
 class Reading:
-    """What one measure read from one run."""
+    """The value of one measure in one run."""
 
     value: float | None
     problem: str | None = None
     """Why there is no value."""
     sizes: tuple[int, ...] = ()
-    """Sizes of the flows behind it, in bytes, where a lower bound may need them."""
+    """Sizes of the flows behind it, in bytes, for lower bounds."""
 
 
 class NotThereError(LookupError):
-    """A run does not hold what a measure needs; its text says what."""
+    """A run lacks data that a measure needs; its text names them."""
 
 
 class Observed:
-    """A run as the measures look at it: what several of them need is worked out once."""
+    """A run for measures: data that several of them need are computed once."""
 
     def __init__(self, run: Run) -> None:
         self.run = run
 
     @cached_property
     def end_ps(self) -> int:
-        """When the run ended."""
+        """Time at which the run ended."""
         return int(self.run.summary["time_ps"])
 
     @cached_property
@@ -98,7 +99,7 @@ class Observed:
 
     @cached_property
     def _port_numbers(self) -> dict[tuple[str, str], list[tuple[int, int]]]:
-        """Numbers and rates, in b/s, of the ports from a node to another."""
+        """Numbers and rates, in b/s, of the ports, by the nodes that they connect."""
         numbers: dict[tuple[str, str], list[tuple[int, int]]] = {}
         for port in self.run.ports.select(["node", "peer", "port", "rate_bps"]).to_pylist():
             key = (port["node"], port["peer"])
@@ -106,20 +107,20 @@ class Observed:
         return numbers
 
     def port(self, node: str, to: str) -> tuple[int, int]:
-        """Give number and rate, in b/s, of the one port from a node to another."""
+        """Return number and rate, in b/s, of the only port from a node to another."""
         found = self._port_numbers.get((node, to), [])
         if len(found) != 1:
             raise NotThereError(f"{len(found)} ports lead from {node} to {to}")
         return found[0]
 
     def group(self, label: str) -> list[dict[str, Any]]:
-        """Give the flows of a group."""
+        """Return the flows of a group."""
         if label not in self._flows:
             raise NotThereError(f"there is no flow in group {label!r}")
         return self._flows[label]
 
     def delivered(self, label: str, time_ps: int) -> int:
-        """Payload bytes that a group's receivers have got by a time, that instant included."""
+        """Return the payload bytes that a group's receivers got up to and including a time."""
         samples = self._received.get(time_ps, {})
         total = 0
         for flow in self.group(label):
@@ -133,7 +134,7 @@ class Observed:
             ):
                 total += flow["received"]
             elif flow["state"] == "failed" and time_ps % self.sampling_ps == 0:
-                # Nobody samples what has ended, and what has failed gets no more.
+                # A failed flow has no samples after its end, and receives no more.
                 total += flow["received"]
             else:
                 raise NotThereError(
@@ -142,22 +143,22 @@ class Observed:
         return total
 
     def rate(self, label: str, window: Sequence[str] | None) -> float:
-        """Payload that a group's receivers got, in b/s over the window or the whole run.
+        """Return the rate of payload to a group's receivers over a window or the run, in b/s.
 
-        The whole run lasts until `stop.at`, or to its last event, which may be a timer that rang
-        after the last flow had ended: state a window unless the scenario has a `stop.at`.
+        The run lasts until `stop.at` or its last event. This may be a timer that expires after the
+        end of the last flow: state a window unless the scenario has a `stop.at`.
         """
         begin, end = (0, self.end_ps) if window is None else window_ps(window)
         bits = BITS * (self.delivered(label, end) - self.delivered(label, begin))
         return bits * PS_PER_S / (end - begin)
 
     def over(self, name: str, node: str, port: int, window: Sequence[str]) -> list[tuple[int, int]]:
-        """Give (end in ps, value) of the samples of a port whose intervals lie in a window."""
+        """Return (end in ps, value) of the samples of a port whose intervals lie in a window."""
         begin, end = window_ps(window)
         output = self.run.scenario["output"]
         key = "links" if name == "sent_bytes" else "backlogs"
         if not output.get(key):
-            raise NotThereError(f"it was not recorded: see output.{key}")
+            raise NotThereError(f"the run has no {name}: see output.{key}")
         nodes = output.get("nodes") or []
         if nodes and node not in nodes:
             raise NotThereError(f"{node} was not sampled: see output.nodes")
@@ -172,14 +173,14 @@ class Observed:
 
     @cached_property
     def sampling_ps(self) -> int:
-        """Time between two samples."""
+        """Time between two samples, in ps."""
         interval = self.run.scenario["output"].get("interval")
         if interval is None:
             raise NotThereError("the scenario has no output.interval")
         return time_ps(interval, "output.interval")
 
     def steps(self, window: Sequence[str]) -> int:
-        """How many whole sampling intervals make up a window."""
+        """Return the number of whole sampling intervals in a window."""
         begin, end = window_ps(window)
         if begin % self.sampling_ps or end % self.sampling_ps:
             raise NotThereError(f"{window[0]} to {window[1]} is no whole number of output.interval")
@@ -189,32 +190,32 @@ class Observed:
 
 
 EXACT = "exact-"
-"""Begins a percentile that is told of however few values."""
+"""Prefix of a percentile that is read from any number of values."""
 
 Read = Callable[..., Reading]
 
 
 @dataclass(frozen=True)
 class Kind:
-    """A kind of measure: what a study reads from a run by parameters."""
+    """A kind of measure that a study reads from a run."""
 
     name: str
-    """As study.toml calls it."""
+    """Its name in study.toml."""
     unit: str
     better: str | None
-    """`less`, `more`, or None: it says how much there is."""
+    """`less`, `more`, or None if neither is better."""
     counts: bool
-    """Whether its readings are whole numbers of things."""
+    """True if its readings are numbers of things."""
     read: Read
 
     @property
     def text(self) -> str:
-        """What it is."""
+        """The first paragraph of its docstring."""
         return " ".join((inspect.getdoc(self.read) or "").partition("\n\n")[0].split())
 
     @property
     def parameters(self) -> list[str]:
-        """The names of what it takes beside a run."""
+        """The names of its parameters, without the run."""
         return list(inspect.signature(self.read).parameters)[1:]
 
 
@@ -224,7 +225,7 @@ KINDS: dict[str, Kind] = {}
 def kind(
     name: str, unit: str, better: str | None = LESS, *, counts: bool = False
 ) -> Callable[[Read], Read]:
-    """Register a function as a kind of measure under the name that study.toml calls."""
+    """Register a function as a kind of measure under its name in study.toml."""
 
     def register(function: Read) -> Read:
         KINDS[name] = Kind(name, unit, better, counts, function)
@@ -234,7 +235,7 @@ def kind(
 
 
 def _metric(name: str) -> Kind:
-    """Give a metric as a kind that takes no parameters. Raises `InputError`."""
+    """Return a metric as a kind without parameters. Raises `InputError` for an unknown name."""
     try:
         asked = metric(name)
     except InputError:
@@ -255,17 +256,17 @@ def _metric(name: str) -> Kind:
 
 
 def named(name: str) -> Kind:
-    """Give a kind of measure by its name. Raises `InputError`."""
+    """Return a kind of measure by its name. Raises `InputError` for an unknown name."""
     return KINDS[name] if name in KINDS else _metric(name)
 
 
 def count_of(run: Observed, name: str) -> Reading:
-    """Read a metric that every run has and that counts things."""
+    """Read a metric that counts things and that every run has."""
     return Reading(int(metric(name).of(run.run) or 0))
 
 
 def check(kind: str, parameters: Mapping[str, Any]) -> None:
-    """Complain about a measure that names no kind, or parameters that its kind does not have."""
+    """Raise `InputError` for an unknown kind of measure, or parameters that it does not take."""
     found = named(kind)
     try:
         inspect.signature(found.read).bind(None, **parameters)
@@ -283,10 +284,11 @@ def read(run: Observed, kind: str, parameters: Mapping[str, Any]) -> Reading:
 
 
 def statistic_of(values: Iterable[float] | pl.Series, name: str) -> float:
-    """Give a statistic of at least one value by its name.
+    """Return a statistic of at least one value by its name.
 
-    Raises `NotThereError` for a percentile that so few values do not have (`backwater.samples`);
-    `exact-p99` is that of whatever values there are, where a published number is one of few.
+    Raises `InputError` for an unknown name, and `NotThereError` for a percentile that needs more
+    values (`backwater.samples`). `exact-p99` takes any number of values, for published percentiles
+    of few.
     """
     ordered = values.sort() if isinstance(values, pl.Series) else sorted(values)
     bare = name.removeprefix(EXACT)
@@ -294,7 +296,7 @@ def statistic_of(values: Iterable[float] | pl.Series, name: str) -> float:
         raise InputError(
             f"{name!r} is no statistic",
             "there are mean, median, min, max, std, variance, percentiles such as p50 or p99.9, "
-            "and exact-p99 of however few values",
+            "and exact-p99 of any number of values",
         )
     if bare == name and (problem := why_not(name, len(ordered), "values")) is not None:
         raise NotThereError(problem)
@@ -303,9 +305,9 @@ def statistic_of(values: Iterable[float] | pl.Series, name: str) -> float:
 
 @kind("fct", "us")
 def fct(run: Observed, group: str, of: str = "mean", until: str = "last_ack") -> Reading:
-    """Completion times of a group's flows, all of which must be complete, in us."""
+    """Completion times of a group's flows in us; all must be complete."""
     flows = run.run.flows.filter(pc.field("group") == group)
-    sizes = tuple(row["bytes"] for row in flows.select(["bytes"]).to_pylist())
+    sizes = tuple(flows["bytes"].to_pylist())
     name = f"fct_{until}_ps"
     times = flows[name]
     if flows.num_rows == 0:
@@ -318,9 +320,9 @@ def fct(run: Observed, group: str, of: str = "mean", until: str = "last_ack") ->
 
 @kind("finish", "us")
 def finish(run: Observed, of: str = "max", until: str = "last_ack", per: str = "flow") -> Reading:
-    """Times of day at which flows were complete, all of which must be, in us: start and time.
+    """Times in the run at which flows were complete, in us; all must be complete.
 
-    `per = "connection"`: of messages that share a connection the last counts, for all of them.
+    With `per = "connection"` only the last of the messages that share a connection counts.
     """
     if per not in ("flow", "connection"):
         raise InputError(f"finish counts per {per!r}", "it counts per flow or per connection")
@@ -335,19 +337,19 @@ def finish(run: Observed, of: str = "max", until: str = "last_ack", per: str = "
 
 
 def _last_of_connections(run: Observed, ends: pl.Series) -> pl.Series:
-    """Take the last end of each connection, and the end of each flow that is no message of one."""
+    """Return the last end of each connection, and the end of each flow without a shared one."""
     entries = [*run.run.scenario.get("flow", []), *run.run.scenario.get("job", [])]
     kept = {entry["label"] for entry in entries if entry.get("keep_queue_pairs")}
     flows = pl.DataFrame(run.run.flows.select(["flow_id", "group", "src", "dst"]))
     shared = pl.col("group").is_in(kept)
     connection = pl.when(shared).then(pl.lit(None, pl.Int64)).otherwise(pl.col("flow_id"))
-    told = flows.with_columns(end=ends, alone=connection)
-    return told.group_by("group", "src", "dst", "alone").agg(pl.col("end").max())["end"]
+    ended = flows.with_columns(end=ends, alone=connection)
+    return ended.group_by("group", "src", "dst", "alone").agg(pl.col("end").max())["end"]
 
 
 @kind("transaction_time", "us")
 def transaction_time(run: Observed, groups: Sequence[str], of: str = "variance") -> Reading:
-    """Times to the last byte of the flows of some groups that were complete, in us (us²)."""
+    """Times to the last byte of the complete flows of some groups, in us, a variance in us²."""
     flows = [flow for group in groups for flow in run.group(group)]
     times = [flow["fct_last_byte_ps"] for flow in flows if flow["fct_last_byte_ps"] is not None]
     if len(times) < 2:
@@ -362,7 +364,7 @@ def throughput(
     window: Sequence[str] | None = None,
     count: str = "payload",
 ) -> Reading:
-    """What the receivers of some groups got together, in Mb/s of payload, or of full frames."""
+    """Rate at which the receivers of some groups got payload, or full frames, in Mb/s."""
     if count not in ("payload", "frame"):
         raise InputError(f"throughput counts {count!r}", "it counts payload or frame")
     payload = math.fsum(run.rate(group, window) for group in groups) / 1e6
@@ -385,7 +387,7 @@ def rms_fairness(
 
 @kind("drops", "frames", counts=True)
 def drops(run: Observed, nodes: Sequence[str] | None = None) -> Reading:
-    """Frames dropped for want of memory in the whole run, at some nodes or at all."""
+    """Frames dropped for want of memory in the whole run, at all nodes or at some."""
     ports = run.run.ports
     if nodes is not None:
         ports = ports.filter(pc.field("node").isin(list(nodes)))
@@ -394,14 +396,14 @@ def drops(run: Observed, nodes: Sequence[str] | None = None) -> Reading:
 
 @kind("retransmissions", "packets", counts=True)
 def retransmissions(run: Observed, group: str | None = None) -> Reading:
-    """Data packets retransmitted by all flows, or by those of a group: after losses, timeouts."""
+    """Data packets that all flows, or those of a group, retransmitted after losses and timeouts."""
     name = "retransmitted" if group is None else f"retransmitted:{group}"
     return count_of(run, name)
 
 
 @kind("queue", "KB")
 def queue(run: Observed, node: str, to: str, window: Sequence[str], of: str = "mean") -> Reading:
-    """What waited for the port from a node to another, exactly: mean, std, max in KB; empty in %.
+    """Exact backlog of the port from a node to another: mean, std, max in KB; time empty in %.
 
     Needs `output.backlogs`; the window is a whole number of `output.interval`.
     """
@@ -411,7 +413,7 @@ def queue(run: Observed, node: str, to: str, window: Sequence[str], of: str = "m
     def values(name: str) -> list[int]:
         return [value for _, value in run.over(f"backlog_{name}", node, port, window)]
 
-    # Before something has waited an interval has no row.
+    # An interval has no row until the first frame has waited.
     if of == "max":
         return Reading(max(values("max_bytes"), default=0) / 1e3)
     if of == "empty":
@@ -433,7 +435,8 @@ def utilisation(
 ) -> Reading:
     """Share of its rate that the port from a node to another sent, in %, headers included.
 
-    Needs `output.links`. A frame counts when its transmission begins. `rate` where it changes.
+    Needs `output.links`. A frame counts when its transmission begins. `rate` replaces the port's
+    rate where that changes during the run.
     """
     port, bps = run.port(node, to)
     full = bps if rate is None else rate_bps(rate)
@@ -445,7 +448,7 @@ def utilisation(
 
 @kind("control_messages", "messages", counts=True)
 def control_messages(run: Observed, message: str) -> Reading:
-    """Control messages of a kind that were sent."""
+    """Control messages of one kind that were sent."""
     return count_of(run, f"control_messages:{message}")
 
 

@@ -1,6 +1,7 @@
-"""Runs of a study once more, looked at while they go on: what its figures over time are drawn from.
+"""Runs of a study repeated with samples, for its figures over time.
 
-Samples move nothing: such a run has the fingerprint of the table's own, or it is refused.
+Samples change nothing in a run: the repetition has the fingerprint of the table's run, or it is
+refused.
 """
 
 from __future__ import annotations
@@ -29,18 +30,18 @@ SAMPLES = ("queues", "links", "pauses", "flows")
 
 @dataclass(frozen=True)
 class Observation:
-    """A point of a study's table to be run with samples, with the first of its seeds."""
+    """A point of a study's table to run with samples, with the first of its seeds."""
 
     id: str
     label: str
-    """What figures call it."""
+    """Its name in figures."""
     case: str
     mechanism: str
     interval: str
     """Time between two samples."""
     samples: tuple[str, ...] = SAMPLES
     nodes: tuple[str, ...] = ()
-    """Nodes to look at; none: all."""
+    """Nodes to sample; none: all."""
 
     @staticmethod
     def of(entry: Mapping[str, Any]) -> Observation:
@@ -66,13 +67,16 @@ def observe(
     wanted: Sequence[Observation],
     progress: Callable[[int], Progress | None] | None = None,
 ) -> dict[str, Run]:
-    """Do the runs that are not there yet, below `observed` of the study's directory."""
+    """Return a sampled run of each observation; missing ones run first.
+
+    They lie below `observed` of the study's directory. Raises `ResultError` for a run that fails,
+    or that differs from the run in the table.
+    """
     jobs = [_job(outcome, one) for one in wanted]
     there = find_done(jobs, force=True)
     missing = there.count(None)
     if missing:
-        are = "is" if missing == 1 else "are"
-        again = f"{many(missing, 'run')} {are} done again with samples, to be drawn over time"
+        again = f"repeating {many(missing, 'run')} with samples, for the figures over time"
         say(again if outcome.directory is None else f"{outcome.directory}: {again}")
     with interruptible() as stop:
         listener = progress(missing) if progress is not None and missing else None
@@ -82,7 +86,7 @@ def observe(
     found: dict[str, Run] = {}
     for one, result in zip(wanted, done, strict=True):
         if result is None or isinstance(result, RunError):
-            raise ResultError(f"the run {one.id} to be drawn failed: {result}")
+            raise ResultError(f"the sampled run {one.id} failed: {result}")
         _same(outcome, one, result)
         found[one.id] = result
     return found
@@ -102,10 +106,10 @@ def _job(outcome: Outcome, one: Observation) -> Job:
 
 
 def _same(outcome: Outcome, one: Observation, run: Run) -> None:
-    """See that what is drawn is what the table's number came from."""
+    """Check that a sampled run equals the run behind the table's number."""
     for own in outcome.runs(one.key):
         if own.seed == run.seed and own.fingerprint != run.fingerprint:
             raise ResultError(
                 f"{own.directory}: the run drawn over time differs from the one in the table",
-                "the table was made by another version: reproduce it anew, with --force",
+                "another version made the table: reproduce it again, with --force",
             )

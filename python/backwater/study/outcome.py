@@ -1,13 +1,13 @@
-"""What a reproduction came to, and how it is found again in its directory.
+"""The outcome of a reproduction, and how it is read from its directory.
 
 A study's directory holds
 
-    manifest.json   what was run, and which run each point rests on
-    table.json      published numbers and claims, each with what was measured and a verdict
+    manifest.json   the settings, and the runs behind each point
+    table.json      published numbers and claims, each with the measured one and a verdict
     beside.json     setups beside the table
     points.json     every measure of every point: its value for each seed
-    measured.jsonl  what each run came to, as soon as it has ended (`study.measured`)
-    runs/           a result directory a run
+    measured.jsonl  the readings of each run, written when it ends (`study.measured`)
+    runs/           one result directory for each run
 """
 
 from __future__ import annotations
@@ -39,41 +39,41 @@ ROWS, BESIDE, POINTS = "table.json", "beside.json", "points.json"
 
 @dataclass(frozen=True)
 class Outcome:
-    """What a reproduction came to."""
+    """The outcome of a reproduction."""
 
     study: Study
     rows: list[Row]
-    """Published numbers and claims, each with what was measured and a verdict."""
+    """Published numbers and claims, each with the measured number and a verdict."""
     beside: list[dict[str, Any]]
-    """Setups reported beside the table, compared with nothing that was published."""
+    """Setups reported beside the table, without published numbers to compare."""
     summary: Summary
     directory: Path | None
-    """Where the runs and tables lie."""
+    """The directory of the runs and tables; None: they were not kept."""
     points: Mapping[Key, Point] = field(default_factory=dict)
-    """Every point that was run: for each measure its value for each seed."""
+    """Every point that was run: for each measure, its value for each seed."""
     places: Mapping[Key, list[str]] = field(default_factory=dict)
     """Where the runs of each point lie, below `runs` of the directory."""
     seeds: Mapping[Key, list[int]] = field(default_factory=dict)
     """Seeds of each point, in the order of its values."""
     changes: Changes = field(default_factory=Changes)
-    """What was changed over what the study says."""
+    """The user's changes to the study."""
     taken: int = 0
-    """Runs that were not done, since an earlier reproduction had measured them."""
+    """Number of runs whose readings came from an earlier reproduction."""
 
     @property
     def met(self) -> bool:
-        """Whether every required number and claim is met."""
+        """True if every required number and claim is met."""
         return self.summary.required_off == 0
 
     @property
     def plot(self) -> StudyPlots:
-        """Charts of this study, as Altair charts: `outcome.plot.completion()` and so on."""
+        """Altair charts of this study: `outcome.plot.completion()` and others."""
         from backwater.plot import StudyPlots
 
         return StudyPlots(self)
 
     def runs(self, key: Key) -> Iterator[Run]:
-        """Open the runs behind a point, one a seed; none if they were not kept."""
+        """Yield the runs behind a point, one for each seed; none if they were not kept."""
         if self.directory is not None:
             for place in self.places.get(key, []):
                 yield load_run(self.directory / "runs" / place)
@@ -82,7 +82,7 @@ class Outcome:
 def points_to_json(
     points: Mapping[Key, Point], seeds: Mapping[Key, list[int]]
 ) -> list[dict[str, Any]]:
-    """Give points as JSON has them."""
+    """Return points in the form of points.json."""
     return [
         {
             "case": key.case,
@@ -101,12 +101,12 @@ def points_to_json(
 def open_study(directory: str | os.PathLike[str]) -> Outcome:
     """Open the directory that `backwater reproduce --out` wrote.
 
-    Raises `ResultError` if it holds no study, or one that was not run to its end.
+    Raises `ResultError` if it holds no study, or a study that is not complete.
     """
     path = Path(directory)
     manifest = read_manifest(path, STUDY)
     again = (
-        f"take it up again: backwater reproduce {manifest['study']} --out {shlex.quote(str(path))}"
+        f"resume it with: backwater reproduce {manifest['study']} --out {shlex.quote(str(path))}"
     )
     if manifest.get("status") != "done" or not (path / POINTS).is_file():
         raise ResultError(f"{path}: the study there is not complete", again)
@@ -152,11 +152,11 @@ def _key(point: dict[str, Any]) -> Key:
     return Key(point["case"], point["mechanism"], point["setup"] or TABLE)
 
 
-def _pair(values: Any) -> Any:  # noqa: ANN401 - a number, or none, is as it is
+def _pair(values: Any) -> Any:  # noqa: ANN401 - a number or None is unchanged
     return (values[0], values[1]) if isinstance(values, list) else values
 
 
-def _json(path: Path) -> Any:  # noqa: ANN401 - whatever JSON holds
+def _json(path: Path) -> Any:  # noqa: ANN401 - any JSON value
     try:
         return json.loads(octets_of(path))
     except (OSError, ValueError) as error:

@@ -1,4 +1,4 @@
-"""Measures of what links suffered: pause frames, the time that they ask for, and loss."""
+"""Measures of pause frames, of the time that they request, of loss and of deadlocks."""
 
 from __future__ import annotations
 
@@ -23,9 +23,9 @@ def _frames(
     before: str | None,
     to: str | None = None,
 ) -> pa.Table:
-    """Give the MAC control frames of some classes between two times, by ascending time.
+    """Return the MAC control frames of some classes from `after` on and before `before`, by time.
 
-    `to`: only those to `hosts`, or to `switches`.
+    `to` selects frames to `hosts` or to `switches`.
     """
     wanted = pc.field("kind") == REQUESTS
     if classes is not None:
@@ -44,20 +44,20 @@ def _frames(
 
 
 def _names(table: pa.Table) -> pa.StringArray:
-    """Name the port of each row, as in "leaf0:3"."""
+    """Return the port of each row, as in "leaf0:3"."""
     rows = zip(table["node"].to_pylist(), table["port"].to_pylist(), strict=True)
     return pa.array([f"{node}:{port}" for node, port in rows], pa.string())
 
 
 def _ports_to_hosts(run: Observed) -> pa.StringArray:
-    """Name the ports whose links lead to hosts."""
+    """Return the names of the ports whose links lead to hosts."""
     ports = run.run.ports
     hosts = pc.unique(ports.filter(pc.field("tier") == "host")["node"])
     return _names(ports.filter(pc.is_in(ports["peer"], value_set=hosts)))
 
 
 def _hosts(run: Observed) -> int:
-    """How many hosts the network has."""
+    """Return the number of hosts; raises `NotThereError` for a run without a table of ports."""
     ports = run.run.ports
     hosts: int = pc.count_distinct(ports.filter(pc.field("tier") == "host")["node"]).as_py()
     if hosts == 0:
@@ -73,9 +73,9 @@ def pause_frames(
     before: str | None = None,
     to: str | None = None,
 ) -> Reading:
-    """Frames that asked a neighbour to pause some classes, repetitions among them.
+    """Frames that requested a neighbour to pause some classes, including repetitions.
 
-    `to`: only those that ask `hosts`, or `switches`, which is congestion spreading.
+    `to` selects requests to `hosts`, or to `switches`, which is congestion spreading.
     """
     frames = _frames(run, classes, after, before, to)
     return Reading(frames.filter(pc.field("value") > 0).num_rows)
@@ -83,16 +83,16 @@ def pause_frames(
 
 @kind("pause_frames_per_host", "frames/host")
 def pause_frames_per_host(run: Observed, before: str | None = None) -> Reading:
-    """Frames that asked a neighbour to pause, divided by the number of hosts in the network."""
+    """Frames that requested a neighbour to pause, divided by the number of hosts."""
     frames = _frames(run, None, None, before)
     return Reading(frames.filter(pc.field("value") > 0).num_rows / _hosts(run))
 
 
 @kind("victims_per_host", "flows/host")
 def victims_per_host(run: Observed, group: str) -> Reading:
-    """Flows of a group that a pause kept from being complete earlier, by hosts of the network.
+    """Flows of a group that a pause delayed, divided by the number of hosts.
 
-    These are the flows with a wait for a paused port on their critical path. Needs `output.waits`.
+    A delayed flow has a wait for a paused port on its critical path. Needs `output.waits`.
     """
     if group not in run.run.scenario["output"]["waits"]:
         raise NotThereError(f"the scenario has no output.waits of {group!r}")
@@ -108,17 +108,17 @@ def pause_time(
     after: str | None = None,
     before: str | None = None,
 ) -> Reading:
-    """Time from the first frame that asked for a pause to the one that ended it, in ms.
+    """Time from the first frame that requested a pause to the frame that ended it, in ms.
 
-    Added up over all ports and classes; a pause that has not ended by `before` lasts until then,
-    and of one that began before `after` only the rest counts.
+    The times of all ports and classes add up. A pause that has not ended by `before` lasts until
+    then. A pause that began before `after` counts from `after` on.
     """
     columns = ["time_ps", "node", "port", "class", "value"]
     frames = _frames(run, classes, None, before).select(columns).to_pydict()
     start = 0 if after is None else time_ps(after)
     end = run.end_ps if before is None else min(run.end_ps, time_ps(before))
-    asked = zip(*(frames[name] for name in columns), strict=True)
-    return Reading(requested_ps(asked, start, end) / PS_PER_MS)
+    requests = zip(*(frames[name] for name in columns), strict=True)
+    return Reading(requested_ps(requests, start, end) / PS_PER_MS)
 
 
 @kind("loss_rate", "%")

@@ -1,17 +1,16 @@
-"""What a study came to when it was last run in full, kept in the study's own folder.
+"""Records: the results of a study's last complete run, kept in the study's own folder.
 
-A study takes minutes to an hour, so its result cannot be made anew whenever somebody asks. The
-folder holds
+A study runs for minutes to an hour, too long to repeat it for each reader. The folder holds
 
-    record.json   the summary and every row, with date, version, build and what was run
-    TABLE.md      the same, to be read
-    README.md     the page of the study, in which one paragraph is the record's
+    record.json   the summary and every row, with date, version, build and settings
+    TABLE.md      the same for readers
+    README.md     the page of the study; one paragraph is written from the record
 
 `python -m backwater.study.record DIR` writes them from a directory of `reproduce --out`. The record
-knows the files of the study that it was made from: once one of them changes, it is out of date.
-Results of `--full` stand beside it as `record-full.json` and `TABLE-full.md`, those of one case
-(`--case X`) as `record-X.json`, of `--full --case X` as `record-full-X.json`. The README's table is
-of the record of the whole study.
+has the hashes of the study's files: it is out of date when one of them changes. Results of `--full`
+are `record-full.json` and `TABLE-full.md`, those of one case (`--case X`) `record-X.json`, and
+those of `--full --case X` `record-full-X.json`. The README's table is of the record of the whole
+study.
 """
 
 from __future__ import annotations
@@ -51,27 +50,27 @@ if TYPE_CHECKING:
     from backwater.study.outcome import Outcome
 
 HEADLINE = "headline"
-"""The table of study.toml with words for lists; nothing that is run depends on it."""
+"""The table of study.toml with words for lists; no run depends on it."""
 
 OTHER_SEEDS = (
-    "Run by other seeds than the study's own, as many as the table says: bands and verdicts are "
-    "for the study's own, and one seed says nothing about spread."
+    "Run with other seeds than the study's own; the table has their number. Bands and verdicts are "
+    "for the study's own seeds, and one seed has no spread."
 )
-"""What a record says that was run by other seeds."""
+"""The note of a record with other seeds than the study's."""
 
 NOT_RECORDED = "not recorded yet"
-"""What the README's table says of a study without a record."""
+"""The result of a study without a record, in the README's table."""
 
 RESULT = re.compile(
     r"(<!-- result: written by `python -m backwater.study.record` -->\n)"
     r".*(<!-- end of result -->\n)",
     re.DOTALL,
 )
-"""Where the page of a study says how it came out."""
+"""The place of the result in the page of a study."""
 
 
 def name(*, full: bool, case: str | None = None) -> str:
-    """Name the file of the record of one of a study's sizes, or of one case of it."""
+    """Return the file name of a record, for the default or full size, of all cases or one."""
     return f"record{_part(full, case)}.json"
 
 
@@ -81,7 +80,7 @@ def _part(full: bool, case: str | None) -> str:
 
 
 def sources(folder: Path) -> dict[str, str]:
-    """Give SHA-256 of all that says what is run in a study, by file."""
+    """Return the SHA-256 of every file that defines the runs of a study, by name."""
     text = {key: value for key, value in toml(folder / "study.toml").items() if key != HEADLINE}
     found = {"study.toml": json.dumps(text, sort_keys=True).encode()}
     scenarios = {text["scenario"]} | {c["scenario"] for c in text["case"] if "scenario" in c}
@@ -92,11 +91,10 @@ def sources(folder: Path) -> dict[str, str]:
 
 
 def of(outcome: Outcome) -> dict[str, Any]:
-    """Sum up a reproduction of a study, or of one case of it, that was changed by nothing.
+    """Return the record of an unchanged reproduction of a study, or of one case of it.
 
-    At full size it may have been run by fewer seeds than the study's own, since a run takes up to
-    an hour there: the note says so. Raises `InputError` for one of other seeds otherwise, or of
-    other settings.
+    At full size other seeds than the study's are accepted, with a note, since a run takes up to an
+    hour. Otherwise raises `InputError` for other seeds; raises it for other settings, too.
     """
     directory = outcome.directory
     if directory is None:
@@ -105,7 +103,7 @@ def of(outcome: Outcome) -> dict[str, Any]:
     other_seeds = any(point["other_seeds"] for point in manifest["points"])
     if outcome.changes or (other_seeds and not _is_full(outcome.study)):
         raise InputError(
-            f"{directory}: is not the study by its own seeds and settings",
+            f"{directory}: is not the study with its own seeds and settings",
             "reproduce it without --seeds, --set and --with",
         )
     ended = datetime.fromtimestamp((directory / "manifest.json").stat().st_mtime, UTC)
@@ -124,13 +122,13 @@ def of(outcome: Outcome) -> dict[str, Any]:
 
 
 def _is_full(study: Study) -> bool:
-    """Whether a study that is run smaller otherwise is as large as published here."""
+    """Return True if a study of two sizes has its published size here."""
     plain = toml(STUDIES / study.id / "study.toml")
     return "full" in plain and study.size == plain["full"].get("size")
 
 
 def kept(study: str, *, full: bool = False, case: str | None = None) -> dict[str, Any] | None:
-    """Give the record of a study or of one case of it; None if it has none of that size."""
+    """Return the record of a study or of one case of it; None if that size has no record."""
     path = STUDIES / study / name(full=full, case=case)
     if not path.is_file():
         return None
@@ -139,7 +137,7 @@ def kept(study: str, *, full: bool = False, case: str | None = None) -> dict[str
 
 
 def numbers_cell(summary: Summary) -> str:
-    """Say in a table how a study's numbers came out."""
+    """Return the result of a study's numbers as the cell of a table."""
     if not summary.numbers:
         return "no number is published"
     rest = [f"{summary.agree} in band"]
@@ -157,7 +155,7 @@ def numbers_cell(summary: Summary) -> str:
 
 
 def claims_cell(summary: Summary) -> str:
-    """Say in a table how a study's claims came out."""
+    """Return the result of a study's claims as the cell of a table."""
     if not summary.claims:
         return "none"
     rest = {
@@ -172,7 +170,7 @@ def claims_cell(summary: Summary) -> str:
 
 
 def agreement(summary: Summary) -> str:
-    """Say in a few words how a study's numbers and claims came out; its page says the rest."""
+    """Return the result of a study in a few words, for the README's table."""
     parts = []
     if summary.spread:
         band = "" if summary.spread == summary.numbers else f" of {summary.numbers}"
@@ -189,9 +187,9 @@ def agreement(summary: Summary) -> str:
 
 
 def readme_row(study: str) -> str:
-    """Give a study's row in the table of the README, from its record and its headline.
+    """Return a study's row in the README's table, from its record and its headline.
 
-    One that was changed and not run in full since has no record, and its row says so.
+    The row of a study without a record has `NOT_RECORDED`.
     """
     record = kept(study)
     head = toml(STUDIES / study / "study.toml")[HEADLINE]
@@ -205,19 +203,19 @@ def readme_row(study: str) -> str:
 
 
 def result(record: Mapping[str, Any]) -> str:
-    """Give the paragraph of a study's page that says how it came out."""
+    """Return the paragraph of a study's page with its result."""
     sentences = " ".join(Summary(**record["summary"]).sentences)
     made = f"{record['date']}, {record['runs']} runs"
     return f"**Result** ([TABLE.md](TABLE.md), {made}): {sentences}\n"
 
 
 def with_result(text: str, record: Mapping[str, Any]) -> str:
-    """Give the page of a study with the paragraph of a record."""
+    """Return the page of a study with the result of a record in its place."""
     return RESULT.sub(lambda found: found[1] + result(record) + found[2], text)
 
 
 def page(outcome: Outcome, record: dict[str, Any]) -> str:
-    """Write a record for people."""
+    """Return the page of a record, in Markdown."""
     study = outcome.study
     made = record["versions"]
     lines = [
@@ -225,7 +223,7 @@ def page(outcome: Outcome, record: dict[str, Any]) -> str:
         "",
         f"{record['date']}, backwater {made['backwater']} (build {made['build']}), "
         f"{record['runs']} runs. Written by `python -m backwater.study.record`; "
-        "what the columns mean is in the README of this folder and at the end of `reproduce`.",
+        "the README of this folder and the end of `reproduce` explain the columns.",
         "",
         *([f"Size: {study.size}.", ""] if study.size else []),
         *([f"Case {record['case']} alone.", ""] if record["case"] is not None else []),
@@ -290,13 +288,13 @@ def _table(head: Sequence[str], rows: Sequence[Sequence[str]]) -> list[str]:
 
 
 def write(directory: str) -> Path:
-    """Write the record and the page of a reproduction into its study's folder."""
+    """Write the record and the page of a reproduction; return the study's folder."""
     outcome = open_study(directory)
     return save(outcome, of(outcome))
 
 
 def save(outcome: Outcome, record: dict[str, Any]) -> Path:
-    """Write a record and its page into the study's folder."""
+    """Write a record, its page and its result into the study's folder; return the folder."""
     folder = STUDIES / outcome.study.id
     part = _part(_is_full(outcome.study), record["case"])
     write_text(folder / f"record{part}.json", json.dumps(record, indent=1) + "\n")

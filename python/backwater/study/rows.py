@@ -1,9 +1,11 @@
-"""The rows of a reproduction and their summary: what was published, what was measured, verdicts."""
+"""The rows of a reproduction and their summary: published numbers, measured numbers, verdicts."""
 
 from __future__ import annotations
 
 from dataclasses import asdict, dataclass, field
 from typing import TYPE_CHECKING, Any
+
+from backwater.wording import many
 
 if TYPE_CHECKING:
     from collections.abc import Iterable
@@ -11,17 +13,17 @@ if TYPE_CHECKING:
     from backwater.study.definition import Study
 
 NOT_JUDGED = "not judged"
-"""The verdict on a model whose settings were changed, since bands and claims are for other values,
-and on a number without a band."""
+"""The verdict on a changed model, since bands and claims apply to other values, and on a number
+without a band."""
 
 NOT_KNOWN = "not known"
 """The verdict on a claim that rests on an interval over too few seeds (`samples.INTERVAL`)."""
 
 CHANCE = ("chaotic", "distribution")
-"""Reasons for which a number stands apart (`definition.APART`) that are chance in the document."""
+"""Reasons of `definition.APART` to leave a number apart, since chance decides it."""
 
 NEAR = 0.05
-"""The second, common yardstick of the summary beside each row's own band."""
+"""A relative deviation: the summary counts rows within it, beside each row's own band."""
 
 
 @dataclass(frozen=True)
@@ -36,74 +38,74 @@ class Row:
     published: float | None
     measured: float | None
     deviation: float | None
-    """(measured - published) / published; None of a published 0."""
+    """(measured - published) / published; None for a published 0."""
     band: float | tuple[float, float] | None
-    """Of a range its two ends."""
+    """As in `definition.Band.width`."""
     band_kind: str | None
     """`relative` or `absolute` to either side, a `factor` either way, or a `range`."""
     verdict: str
-    """`agrees` or `differs` for a number, `holds`, `fails` or `not known` for a claim; `not judged`
-    for either where the settings of a model were changed."""
+    """`agrees` or `differs` for a number; `holds`, `fails` or `not known` for a claim; `not judged`
+    for both if the settings of a model were changed."""
     statistic: str
     lower_bound: float | None
-    """No congestion control can take less; None where an override changed what it rests on."""
+    """The least time that any congestion control can reach; None if it is not known."""
     required: bool
     note: str | None
     seeds: int | None
-    """How many repetitions the measured number is over; of a claim those of the interval on which
-    it rests, None if it rests on none."""
+    """The number of seeds of the measured number. For a claim, those of the interval on which it
+    rests; None if it rests on no interval."""
     ci: tuple[float, float] | None
-    """95 % confidence interval of a mean over seeds; None of less than two."""
+    """95 % confidence interval of a mean over seeds; None for fewer than two."""
     over: str | None
-    """Which statistic over the seeds it is: mean, median, min, max or std."""
+    """Its statistic over the seeds: mean, median, min, max or std; None for one seed."""
     against: str | None = None
-    """The mechanism against which it is the reduction in %, seed by seed; None: it is as it is."""
+    """The number is a reduction in %, seed by seed, against this mechanism; None: it is none."""
     prediction: tuple[float, float] | None = None
-    """Where one more result of this kind would lie, by our own seeds (`study.prediction`); None of
-    a claim and of too few seeds."""
+    """The prediction interval of one more result, by our own seeds (`study.prediction`); None for a
+    claim and for too few seeds."""
     within: bool | None = None
-    """Whether the published number lies there, its rounding allowed for; None: not known."""
+    """True if the published number lies there, within its rounding; None: not known."""
     null: str | None = None
-    """The mechanism that is the same with what is tested switched off; of a claim, its own
-    mechanism, which was replaced by that."""
+    """The null mechanism: the same with the tested part switched off. For a claim, the mechanism
+    that the null mechanism replaced."""
     null_measured: float | None = None
-    """What the null mechanism measured here."""
+    """The measured number under the null mechanism."""
     discriminates: bool | None = None
-    """Whether the null mechanism would get another verdict; None where there is none, or where the
-    row itself does not agree or hold."""
+    """True if the null mechanism would get another verdict; None without a null mechanism, or if
+    the row itself does not agree or hold."""
     is_claim: bool = False
-    """Whether this is a claim rather than a number."""
+    """True for a claim, False for a number."""
     apart: str | None = None
     """Why a number is not counted among the document's, one of `definition.APART`."""
     own: bool = False
-    """Whether a claim is this project's own sentence, not the document's."""
+    """True for this project's own claim, False for the document's."""
     by_construction: str | None = None
     """Why a claim cannot fail, whatever the mechanism does."""
     changed: list[str] = field(default_factory=list)
-    """Settings by which it is of another model than the study's, as on the command line."""
+    """Options of the command that make it another model than the study's."""
     skipped: list[dict[str, str]] = field(default_factory=list)
-    """Settings that change nothing here: {key, value, mechanism, reason}."""
+    """Settings without effect here: {key, value, mechanism, reason}."""
     other_seeds: bool = False
-    """Whether it is over other seeds than the study's, for which band and claim are."""
+    """True if its seeds are not the study's, to which band and claim apply."""
 
     @property
     def good(self) -> bool:
-        """Whether the reproduction meets the document here."""
+        """True if the reproduction meets the document here."""
         return self.verdict in ("agrees", "holds")
 
     @property
     def judged(self) -> bool:
-        """Whether it is of the study's own model."""
+        """True if the row is of the study's own model."""
         return not self.changed
 
     def as_dict(self) -> dict[str, Any]:
-        """Give the row as JSON has it."""
+        """Return the row in its JSON form."""
         return asdict(self)
 
 
 @dataclass(frozen=True)
 class Summary:
-    """How a study came out: the document's numbers and claims, and what is counted apart."""
+    """The result of a study: counts of the document's numbers and claims, and of those apart."""
 
     numbers: int
     agree: int
@@ -115,35 +117,35 @@ class Summary:
     required_off: int
     not_judged: int
     spread: int
-    """Numbers for which there are enough seeds to know the spread of our own runs."""
+    """Numbers with enough seeds to know the spread of our own runs."""
     within: int
-    """Numbers that lie within it."""
+    """Numbers that lie within this spread."""
     indiscriminate: int
-    """Numbers that agree and would agree with the mechanism off, too."""
+    """Numbers that agree, and also agree with the mechanism off."""
     indiscriminate_claims: int
-    """Claims that hold and would hold with the mechanism off, too."""
+    """Claims that hold, and also hold with the mechanism off."""
     constructed: int
     """Claims that hold and cannot fail, whatever the mechanism does."""
     unknown: int
-    """Claims that are not known, mostly since the interval on which they rest has too few seeds."""
+    """Claims with the verdict `not known`: their interval has too few seeds."""
     apart: int
     """Rows that are not counted among the document's numbers (`definition.APART`)."""
     apart_agree: int
     own: int
-    """Claims that are this project's own sentences."""
+    """This project's own claims."""
     own_hold: int
     rows: int = 0
-    """Rows of a document whose rows have several numbers (`definition.Study.together`)."""
+    """Rows of a document with several numbers in a row (`definition.Study.together`)."""
     rows_agree: int = 0
     """Rows all of whose numbers agree."""
     chance: int = 0
     """Numbers that are not judged, since chance decides them (`CHANCE`)."""
     tested: int = 0
-    """Numbers that agree and were run with the mechanism off, too; 0: not known of old records."""
+    """Numbers that agree and also ran with the mechanism off; 0: unknown, in old records."""
 
     @property
     def sentences(self) -> list[str]:
-        """Say it, numbers and claims apart."""
+        """The summary in sentences, first of numbers, then of claims."""
         parts = [
             f"{self.agree} of {self.numbers} numbers agree (lie within their band)",
             f"{self.near} lie within {100 * NEAR:.0f} %",
@@ -164,8 +166,8 @@ class Summary:
             sentences.append("Too few seeds to know the spread of our own runs.")
         if self.indiscriminate:
             sentences.append(
-                f"{self.indiscriminate} of the {self.tested} that agree and were run with the "
-                "mechanism switched off, too, do not discriminate: they agree without it."
+                f"{self.indiscriminate} of the {self.tested} that agree and also ran with the "
+                "mechanism switched off do not discriminate: they agree without it, too."
                 if self.tested
                 else f"{self.indiscriminate} of those that agree do not discriminate: they agree "
                 "with the mechanism switched off, too."
@@ -177,7 +179,7 @@ class Summary:
             )
         if self.chance:
             sentences.append(
-                f"{self.chance} numbers are not held one by one: chance decides them in the "
+                f"{self.chance} numbers are not judged one by one: chance decides them in the "
                 "document's own program."
             )
         if self.claims:
@@ -185,13 +187,13 @@ class Summary:
                 "with the mechanism switched off, too": self.indiscriminate_claims,
                 "by construction": self.constructed,
             }
-            said = [f"{number} of them {words}" for words, number in rest.items() if number]
+            parts = [f"{number} of them {words}" for words, number in rest.items() if number]
             hold = f"{self.hold} of {self.claims} claims of the document hold"
-            sentences.append("; ".join([hold, *said]) + ".")
+            sentences.append("; ".join([hold, *parts]) + ".")
         if self.unknown:
-            sentences.append(f"Of {self.unknown} it is not known.")
+            sentences.append(f"Not known: {many(self.unknown, 'claim')}.")
         if self.own:
-            sentences.append(f"{self.own_hold} of {self.own} claims of this project's own hold.")
+            sentences.append(f"{self.own_hold} of {self.own} claims of this project hold.")
         if self.not_judged:
             sentences.append(
                 f"{self.not_judged} numbers and claims are not judged: their models were changed."
@@ -203,7 +205,7 @@ class Summary:
 
 
 def summarise(study: Study, rows: Iterable[Row]) -> Summary:
-    """Count verdicts: on the study's own models."""
+    """Count the verdicts on the study's own models."""
     every = list(rows)
     rows = [row for row in every if row.judged]
     numbers = [row for row in rows if not row.is_claim and row.apart is None]
@@ -248,15 +250,15 @@ def summarise(study: Study, rows: Iterable[Row]) -> Summary:
 
 
 def _near(row: Row) -> bool:
-    """Whether a number lies within the common yardstick; a published 0 is met or not."""
+    """Return True if a number deviates by `NEAR` at most; a published 0 must be met exactly."""
     if row.published == 0:
         return row.measured == 0
     return row.deviation is not None and abs(row.deviation) <= NEAR
 
 
 def off(measured: float | None, published: float | None) -> float:
-    """Give the absolute deviation; without end where one of the two is missing."""
+    """Return the absolute deviation; infinite if one of the two numbers is missing."""
     if measured is None or published is None:
         return float("inf")
-    # Both are given to so many digits; the difference must not fail on a last bit.
+    # Both have few digits: rounding keeps the last bit of the difference from deciding.
     return round(abs(measured - published), 9)

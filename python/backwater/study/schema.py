@@ -1,6 +1,6 @@
-"""What the files of a study may say: every key that there is, so that a misspelt one is an error.
+"""The schema of a study's files: all known keys, so that a misspelt key is an error.
 
-`backwater.study.definition` gives the keys their meaning.
+`backwater.study.definition` documents the meaning of the keys.
 """
 
 from __future__ import annotations
@@ -23,7 +23,7 @@ Changes = dict[str, str]
 
 
 class _Table(msgspec.Struct, forbid_unknown_fields=True):
-    """A table of a file."""
+    """A table of a file, without unknown keys."""
 
 
 class CaseTable(_Table):
@@ -90,7 +90,7 @@ class StudyFile(_Table):
 
     title: str
     scenario: str
-    # Which parameters a measure takes is its kind's to say: `backwater.study.measures.check`.
+    # The kind of a measure defines its parameters: `backwater.study.measures.check`.
     measure: list[dict[str, Any]]
     mechanisms: dict[str, str]
     case: list[CaseTable]
@@ -107,11 +107,11 @@ class StudyFile(_Table):
 
 
 class RowTable(_Table):
-    """`[[row]]`: one of the four bands is there, or none and the row is not judged."""
+    """`[[row]]`: it has one of the four bands, or none and is not judged."""
 
     case: str
     mechanism: str
-    # Numbers, which know their last digit; see `backwater.study.definition`.
+    # Numbers with their last printed digit; see `backwater.study.definition`.
     values: dict[str, Any]
     band: Any = None
     band_absolute: Any = None
@@ -144,7 +144,7 @@ class ExactTable(_Table):
 
 
 class AdviceTable(_Table):
-    """`[[advice]]`: what the document's own formulas give."""
+    """`[[advice]]`: results of the document's own formulas."""
 
     senders: int
     threshold: str
@@ -163,7 +163,7 @@ class PublishedFile(_Table):
     advice: list[AdviceTable] | None = None
 
 
-# Which table stands at a place, for hints.
+# The table at a place of a file, for hints.
 _TABLES: dict[tuple[str, ...], type[msgspec.Struct]] = {
     ("case",): CaseTable,
     ("beside",): BesideTable,
@@ -179,7 +179,7 @@ _TABLES: dict[tuple[str, ...], type[msgspec.Struct]] = {
 
 
 def check_study(path: Path, text: Mapping[str, Any]) -> None:
-    """See that a `study.toml` says nothing that nobody reads. Raises `InputError`."""
+    """Raise `InputError` for an unknown key, case or parameter in a `study.toml`."""
     _check(path, text, StudyFile)
     parameters = {key for measure in text["measure"] for key in measure}
     full = text.get("full") or {}
@@ -189,7 +189,7 @@ def check_study(path: Path, text: Mapping[str, Any]) -> None:
 
 
 def check_published(path: Path, text: Mapping[str, Any]) -> None:
-    """See that a `published.toml` says nothing that nobody reads. Raises `InputError`."""
+    """Raise `InputError` for an unknown key in a `published.toml`."""
     _check(path, text, PublishedFile)
 
 
@@ -197,12 +197,12 @@ def _check(path: Path, text: Mapping[str, Any], file: type[_Table]) -> None:
     try:
         msgspec.convert(text, file)
     except msgspec.ValidationError as error:
-        said, _, where = str(error).partition(" - at `$")
+        reason, _, where = str(error).partition(" - at `$")
         parts = re.findall(r"[^.\[\]`]+", where)
-        unknown = re.search(r"unknown field `(.*)`", said)
+        unknown = re.search(r"unknown field `(.*)`", reason)
         if unknown is None:
             raise InputError(
-                ": ".join((str(path), *filter(None, [".".join(parts)]), said))
+                ": ".join(filter(None, (str(path), ".".join(parts), reason)))
             ) from None
         table = _TABLES.get(tuple(part for part in parts if not part.isdigit()), file)
         raise _unknown(path, ".".join(parts), "key", unknown[1], table.__struct_fields__) from None
@@ -219,5 +219,5 @@ def _check_known(
 def _unknown(
     path: Path, place: str, what: str, name: str, known: tuple[str, ...] | list[str]
 ) -> InputError:
-    said = f"{path}: {place + ': ' if place else ''}there is no {what} {name!r}"
-    return InputError(said, meant(name, known, "there are"))
+    reason = f"{path}: {place + ': ' if place else ''}there is no {what} {name!r}"
+    return InputError(reason, meant(name, known, "there are"))

@@ -1,4 +1,4 @@
-"""A study's rows in words: on the terminal and in reports alike."""
+"""Texts for a study's rows, on the terminal and in reports."""
 
 from __future__ import annotations
 
@@ -12,30 +12,30 @@ if TYPE_CHECKING:
     from backwater.study import Outcome, Row
     from backwater.study.definition import Measure, Study
 
-# What a row says when it is over fewer seeds than the study asks for.
+# The note of a row with fewer seeds than the study has.
 FEWER = re.compile(r"over \d+ seeds instead of (\d+)")
 
 
 SPREAD = (
-    "whether the published number lies where one more run like ours would, by the 95 % prediction "
-    "interval over our seeds; its rounding is allowed for"
+    "inside if the published number, within its rounding, lies in the 95 % prediction interval of "
+    "one more run like ours"
 )
 
 
 def spread_text(row: Row) -> str:
-    """Say whether a published number lies within the spread of our own runs."""
+    """Return whether a published number lies inside the spread of our own runs, or outside."""
     return "-" if row.within is None else "inside" if row.within else "outside"
 
 
 def prediction_text(row: Row, measure: Measure) -> str:
-    """Give the interval in which one more run like ours would lie."""
+    """Return the interval in which one more run like ours would lie."""
     if row.prediction is None:
         return "-"
     return " to ".join(value_text(one, measure) for one in row.prediction)
 
 
 def verdict_text(row: Row) -> str:
-    """Give a verdict with what keeps it from being one on the document's own number or claim."""
+    """Return a verdict with the reasons why it does not count as one on the document."""
     words = [row.verdict]
     if row.by_construction is not None and row.good:
         words.append("by construction")
@@ -47,7 +47,7 @@ def verdict_text(row: Row) -> str:
 
 
 def null_text(row: Row) -> str:
-    """Say what the verdict of a row that is met is with the mechanism switched off."""
+    """Return the verdict with the mechanism switched off; "-" if the row itself is not met."""
     if row.discriminates is None:
         return "-"
     met, not_met = ("holds", "fails") if row.is_claim else ("agrees", "differs")
@@ -55,64 +55,62 @@ def null_text(row: Row) -> str:
 
 
 def null_models(study: Study) -> str:
-    """Say what the null models are, and what it means to agree with one."""
+    """Explain the null models, and what agreement with one means."""
     pairs = ", ".join(f"{null} for {name}" for name, null in study.null.items())
     return (
-        f"the verdict with the mechanism switched off ({pairs}); what agrees or holds there, too, "
-        "does not discriminate"
+        f"the verdict with the mechanism switched off ({pairs}); a row that agrees or holds there, "
+        "too, does not discriminate"
     )
 
 
 def conditions(outcome: Outcome) -> list[str]:
-    """Say how what was run differs from what the study says, and what that means for verdicts."""
+    """Return sentences on changed settings and seeds, and on their effect on verdicts."""
     rows = outcome.rows
     changed = dict.fromkeys(word for row in rows for word in row.changed)
     changed |= dict.fromkeys(word for row in outcome.beside for word in row["changed"])
-    said = []
+    sentences = []
     if changed:
-        said.append(
+        sentences.append(
             f"Changed: {', '.join(changed)}. Claims and bands are for the study's own values: a "
             "model that was changed is not judged."
         )
+    skipped = [(row.mechanism, row.skipped) for row in rows if not row.is_claim]
+    skipped += [(beside["mechanism"], beside["skipped"]) for beside in outcome.beside]
     under: dict[tuple[str, str], list[str]] = {}
-    for row in rows:
-        for one in () if row.is_claim else row.skipped:
-            said_so = (f"--set {one['key']}={one['value']}", one["reason"])
-            under.setdefault(said_so, []).append(row.mechanism)
-    for beside in outcome.beside:
-        for one in beside["skipped"]:
-            said_so = (f"--set {one['key']}={one['value']}", one["reason"])
-            under.setdefault(said_so, []).append(beside["mechanism"])
-    said += [
+    for mechanism, settings in skipped:
+        for one in settings:
+            setting = f"--set {one['key']}={one['value']}"
+            under.setdefault((setting, one["reason"]), []).append(mechanism)
+    sentences += [
         f"Skipped: {setting} in {', '.join(dict.fromkeys(mechanisms))}, where {reason}."
         for (setting, reason), mechanisms in under.items()
     ]
     if any(row.other_seeds for row in rows):
-        said.append(
-            "Other seeds than the study's: claims and bands are for its own, and verdicts on these "
-            "may differ."
+        sentences.append(
+            "Other seeds than the study's: claims and bands are for its own seeds, and verdicts on "
+            "these may differ."
         )
-    return said
+    return sentences
 
 
 def compared(row: Row) -> str:
-    """Say under which mechanism a number was taken, and against which it is a reduction."""
+    """Return the mechanism of a number, and the one against which it is a reduction."""
     return row.mechanism if row.against is None else f"{row.mechanism}, less than {row.against}"
 
 
 def as_shown(measure: Measure, row: Row) -> Measure:
-    """A reduction in % counts no things, whatever its measure counts."""
+    """Return the measure of a row, with % as the unit of a reduction, which is never a count."""
     return measure if row.against is None else replace(measure, counts=False, unit=row.unit)
 
 
 def over_text(row: Row) -> str:
-    """Say which statistic over how many seeds a number is."""
+    """Return the statistic of a number and its count of seeds."""
     fewer = FEWER.match(row.note or "")
     return f"{row.over or 'mean'} {row.seeds}" + (f" of {fewer[1]}" if fewer else "")
 
 
 def measured_text(row: Row, measure: Measure) -> str:
-    """A measured value, a mean over seeds with its 95 % interval to the same digits."""
+    """Return a measured value, and half of its 95 % interval to the same digits."""
     value = value_text(row.measured, measure)
     if row.ci is None or row.measured is None:
         return value
@@ -120,14 +118,14 @@ def measured_text(row: Row, measure: Measure) -> str:
 
 
 def deviation_text(row: Row) -> str:
-    """Say how far a measured number is off, in the terms of its band."""
+    """Return the deviation of a measured number, in the terms of its band."""
     if row.band_kind != "absolute" or row.measured is None or row.published is None:
         return percent(row.deviation)
     return f"{row.measured - row.published:+.{2 if row.unit else 3}f}"
 
 
 def band_text(row: Row) -> str:
-    """Say how near a number must come to agree; of a changed model there is nothing to say."""
+    """Return the band of a number; "-" without one, and for a changed model."""
     if not row.judged or row.band is None:
         return "-"
     if isinstance(row.band, tuple):
@@ -138,7 +136,7 @@ def band_text(row: Row) -> str:
 
 
 def value_text(value: float | None, measure: Measure) -> str:
-    """A value to the digits that matter: whole for counts, three after the point for ratios."""
+    """Return a value to the digits that matter: a ratio, without a unit, to three decimals."""
     if value is None:
         return "-"
     if measure.counts:

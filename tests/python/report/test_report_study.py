@@ -138,7 +138,7 @@ def test_a_run_that_is_looked_at_is_the_run_of_the_table(outcome: study.Outcome)
         runs = observe(outcome, [wanted])
         observe(outcome, [wanted])
     # Once: what is there is not run again.
-    assert told == [f"{outcome.directory}: 1 run is done again with samples, to be drawn over time"]
+    assert told == [f"{outcome.directory}: repeating 1 run with samples, for the figures over time"]
     [own] = outcome.runs(wanted.key)
     assert runs["seen"].fingerprint == own.fingerprint
     assert own.series.num_rows == 0

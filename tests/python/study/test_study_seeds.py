@@ -200,7 +200,7 @@ def test_values_of_other_runs_are_not_taken(small_study: definition.Study, tmp_p
     out = tmp_path / "o"
     study.reproduce(small_study, out=out, seeds=first(1))
     known = out / "measured.jsonl"
-    nothing = "holds no run of what is asked for"
+    nothing = "holds none of the runs of this study"
     with pytest.raises(InputError, match=nothing):
         study.reproduce(small_study, overrides=[("switch.latency", "1 us")], measured=known)
     path = tmp_path / small_study.id / "study.toml"

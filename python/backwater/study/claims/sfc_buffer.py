@@ -17,14 +17,14 @@ CLAIMS = Claims()
 INGRESS, EGRESS = "ingress", "egress"
 SENDERS = (3, 4, 5, 6, 8)
 FACTORS = (0.75, 1.0, 1.2, 1.3, 1.35, 1.4, 1.6)
-"""Pauses of the first map, in multiples of the document's least one."""
+"""Pauses of the first map, in multiples of the document's least pause."""
 THRESHOLDS = (40, 100, 160, 200, 230, 260, 320)
 INTERVALS = (0.5, 2, 6, 12, 20)
 PAUSES = (3, 5, 6, 7, 9, 14)
 
 
 def advice(senders: int, interval: float | None = None, threshold: str = "200 KB") -> Any:  # noqa: ANN401 - the dictionary of the core
-    """Give what `advise sfc` says of the study's network."""
+    """Return the advice of `advise sfc` for the study's network."""
     return _core.advise(
         "sfc",
         {
@@ -52,7 +52,7 @@ def _fires(n: Numbers, cases: Iterable[str], mechanism: str = INGRESS) -> dict[s
 
 
 def _silent(counts: dict[str, float], cases: str, mechanism: str = INGRESS) -> Finding:
-    """Whether none of these cases has a PFC pause."""
+    """Judge whether none of these cases has a PFC pause."""
     loud = {case: number for case, number in counts.items() if number > 0}
     detail = "no PFC pause"
     if loud:
@@ -62,7 +62,7 @@ def _silent(counts: dict[str, float], cases: str, mechanism: str = INGRESS) -> F
 
 
 def _sides(below: dict[str, float], above: dict[str, float], cases: str, by: str) -> Finding:
-    """Whether PFC fires in all cases below a bound and in none above it."""
+    """Judge whether PFC pauses in all cases below a bound and in none above it."""
     quiet = [case for case, number in below.items() if number == 0]
     loud = [case for case, number in above.items() if number > 0]
     detail = (
@@ -85,21 +85,21 @@ def the_documents_numbers(n: Numbers) -> Finding:
         (a["headroom_bytes"], a["threshold_max_bytes"], a["pause_min_ps"], a["pause_max_ps"])
         for a in (three, six)
     ]
-    told = [
+    published = [
         (120_000, 260_000, 4_800_000, 12_800_000),
         (300_000, 80_000, 12_000_000, 15_200_000),
     ]
-    said = "; ".join(
+    detail = "; ".join(
         f"{senders} senders: headroom {headroom / 1e3:g} KB, threshold at most {most / 1e3:g} KB, "
         f"pause {low / 1e6:g} to {high / 1e6:g} us"
         for senders, (headroom, most, low, high) in zip((3, 6), found, strict=True)
     )
-    return Finding(found == told, 8.0, "numbers", said, "3 and 6 senders", "-")
+    return Finding(found == published, 8.0, "numbers", detail, "3 and 6 senders", "-")
 
 
 @CLAIMS.claim("least-pause")
 def least_pause(n: Numbers) -> Finding:
-    """Pauses between the document's least and greatest one keep PFC silent."""
+    """Pauses between the document's least and greatest keep PFC silent."""
     cases = [
         f"n{senders}-{pause:g}"
         for senders in SENDERS
@@ -125,14 +125,14 @@ def largest_threshold(n: Numbers) -> Finding:
 
 @CLAIMS.claim("high-threshold")
 def high_threshold(n: Numbers) -> Finding:
-    """At 320 KB PFC comes in, by port of entry."""
+    """At 320 KB, PFC pauses if it counts by ingress."""
     number = n.value("th320-8", INGRESS, "pfc_pauses")
     return Finding(number > 0, number, "pauses", f"{number:.0f} PFC pauses", "th320-8", INGRESS)
 
 
 @CLAIMS.claim("our-least-pause")
 def our_least_pause(n: Numbers) -> Finding:
-    """Our bound parts the cases in which PFC fires from the others."""
+    """Our bound separates the cases in which PFC pauses from the others."""
     below, above = [], []
     for senders in SENDERS:
         least = advice(senders)["our_bound"]["pause_min_ps"] / 1e6
@@ -147,7 +147,7 @@ def our_least_pause(n: Numbers) -> Finding:
 
 @CLAIMS.claim("our-threshold")
 def our_threshold(n: Numbers) -> Finding:
-    """Our headroom parts the thresholds, where PFC counts the queue."""
+    """Our headroom separates the thresholds, where PFC counts the queue."""
     most = advice(3)["our_bound"]["threshold_max_bytes"] / 1e3
     cases = [(t, f"th{t}-{p}") for t in THRESHOLDS for p in (8, 10)]
     below = _fires(n, [case for t, case in cases if t > most], EGRESS)
@@ -157,7 +157,7 @@ def our_threshold(n: Numbers) -> Finding:
 
 @CLAIMS.claim("our-interval")
 def our_interval(n: Numbers) -> Finding:
-    """Our bound parts the cases at other intervals between messages."""
+    """Our bound separates the cases at other intervals between messages."""
     below, above = [], []
     for interval in INTERVALS:
         least = advice(3, interval)["our_bound"]["pause_min_ps"] / 1e6

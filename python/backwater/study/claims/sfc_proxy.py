@@ -1,7 +1,8 @@
-"""The claims of the study sfc-proxy, each for each bucket of messages; times in us.
+"""The claims of the study sfc-proxy, most of them for each bucket of messages; times in us.
 
-Mechanisms of one seed meet the same background, so ratios are taken seed by seed: their interval
-is narrower than those of the two means. A comparison holds if it does so with its 95 % interval.
+With one seed, all mechanisms meet the same background. Ratios are therefore taken seed by seed:
+their interval is narrower than those of the two means. A comparison holds if its whole 95 %
+interval does.
 """
 
 from __future__ import annotations
@@ -23,7 +24,7 @@ CLAIMS = Claims()
 
 
 def _for_each_bucket(name: str) -> Callable[[Callable[[Numbers, str], Finding]], None]:
-    """Register a predicate of a bucket's means as three claims."""
+    """Register a predicate about a bucket's means as three claims, one for each bucket."""
 
     def register(predicate: Callable[[Numbers, str], Finding]) -> None:
         for bucket in BUCKETS:
@@ -37,7 +38,7 @@ def _for_each_bucket(name: str) -> Callable[[Callable[[Numbers, str], Finding]],
 
 
 def _ratio(n: Numbers, mean: str, over: Place, under: Place) -> tuple[Ratio, str]:
-    """Give the ratio of two means seed by seed, and in words."""
+    """Return the ratio of two means, seed by seed, and its text."""
     found = ratio(n.samples(*over, mean), n.samples(*under, mean))
     first, second = n.value(*over, mean), n.value(*under, mean)
     return found, f"{first:.1f} us, {found} of {second:.1f} us"
@@ -50,20 +51,20 @@ def _finding(
 
 
 def _within(found: Ratio) -> bool:
-    """Whether a ratio lies within 10 % of 1, its interval too."""
+    """Return True if the interval of a ratio lies within 10 % of 1."""
     return found.low >= 0.9 and found.high <= 1.1
 
 
 @_for_each_bucket("sim1")
 def sim1(n: Numbers, mean: str) -> Finding:
-    """With hosts kept apart the proxy's mean is below DCQCN's."""
+    """With separate hosts, the proxy's mean is below DCQCN's."""
     found, words = _ratio(n, mean, (APART, PROXY), (APART, DCQCN))
     return _finding(found.high < 1, found, f"proxy {words} of DCQCN", [APART], PROXY)
 
 
 @_for_each_bucket("sim2")
 def sim2(n: Numbers, mean: str) -> Finding:
-    """On the same hosts the proxy's mean is above DCQCN's."""
+    """On the same hosts, the proxy's mean is above DCQCN's."""
     found, words = _ratio(n, mean, (MIXED, PROXY), (MIXED, DCQCN))
     return _finding(found.low > 1, found, f"proxy {words} of DCQCN", [MIXED], PROXY)
 
@@ -77,7 +78,7 @@ def sim2_all_hosts(n: Numbers, mean: str) -> Finding:
 
 @_for_each_bucket("sim3-degrades")
 def sim3_degrades(n: Numbers, mean: str) -> Finding:
-    """From model 0 to 3 the proxy's mean grows by more than DCQCN's."""
+    """From model 0 to 3, the proxy's mean grows by more than DCQCN's."""
     _, grown = _ratio(n, mean, (MIXED, PROXY), (APART, PROXY))
     _, other = _ratio(n, mean, (MIXED, DCQCN), (APART, DCQCN))
     proxy, dcqcn = (
@@ -96,14 +97,14 @@ def sim3_degrades(n: Numbers, mean: str) -> Finding:
 
 @_for_each_bucket("rerun1")
 def rerun1(n: Numbers, mean: str) -> Finding:
-    """With hosts kept apart isolation's mean lies within 10 % of the proxy's."""
+    """With separate hosts, isolation's mean lies within 10 % of the proxy's."""
     found, words = _ratio(n, mean, (APART, ISOLATION), (APART, PROXY))
     words = f"isolation {words} of the proxy"
     return _finding(_within(found), found, words, [APART], ISOLATION)
 
 
 def _better(n: Numbers, mean: str, case: str) -> Finding:
-    """Whether isolation's mean is below DCQCN's and the proxy's in a case."""
+    """Judge whether isolation's mean is below DCQCN's and the proxy's in a case."""
     dcqcn, to_dcqcn = _ratio(n, mean, (case, ISOLATION), (case, DCQCN))
     proxy, to_proxy = _ratio(n, mean, (case, ISOLATION), (case, PROXY))
     worst = max(dcqcn, proxy, key=lambda found: found.high)
@@ -113,19 +114,19 @@ def _better(n: Numbers, mean: str, case: str) -> Finding:
 
 @_for_each_bucket("rerun2")
 def rerun2(n: Numbers, mean: str) -> Finding:
-    """On the same hosts isolation's mean is below DCQCN's and the proxy's."""
+    """On the same hosts, isolation's mean is below DCQCN's and the proxy's."""
     return _better(n, mean, MIXED)
 
 
 @_for_each_bucket("rerun2-all-hosts")
 def rerun2_all_hosts(n: Numbers, mean: str) -> Finding:
-    """With background on all hosts isolation's mean is below DCQCN's and the proxy's."""
+    """With background on all hosts, isolation's mean is below DCQCN's and the proxy's."""
     return _better(n, mean, ALL_HOSTS)
 
 
 @_for_each_bucket("rerun3")
 def rerun3(n: Numbers, mean: str) -> Finding:
-    """Over the models isolation's mean spreads less than the proxy's, and is never above it."""
+    """Over the models, isolation's mean varies less than the proxy's, and is never above it."""
     spreads = []
     for mechanism in (ISOLATION, PROXY):
         by_seed = zip(*(n.samples(model, mechanism, mean) for model in MODELS), strict=True)
@@ -143,7 +144,7 @@ def rerun3(n: Numbers, mean: str) -> Finding:
 
 @_for_each_bucket("snic")
 def snic(n: Numbers, mean: str) -> Finding:
-    """With two and with four queues at the NIC the mean is below that with one."""
+    """With two and with four queues at the NIC, the mean is below that with one."""
     four, to_one = _ratio(n, mean, ("nic", "queues-4"), ("nic", "queues-1"))
     two, of_two = _ratio(n, mean, ("nic", "queues-2"), ("nic", "queues-1"))
     words = f"4 queues {to_one} of 1 queue; 2 queues {of_two}"
@@ -152,7 +153,7 @@ def snic(n: Numbers, mean: str) -> Finding:
 
 @_for_each_bucket("like-native")
 def like_native(n: Numbers, mean: str) -> Finding:
-    """With hosts kept apart the proxy's mean lies within 10 % of that of SFC in the hosts."""
+    """With separate hosts, the proxy's mean lies within 10 % of that of SFC in the hosts."""
     found, words = _ratio(n, mean, (APART, PROXY), (APART, NATIVE))
     words = f"proxy {words} of SFC in the hosts"
     return _finding(_within(found), found, words, [APART], PROXY)
@@ -160,7 +161,7 @@ def like_native(n: Numbers, mean: str) -> Finding:
 
 @CLAIMS.claim("no-deadlock")
 def no_deadlock(n: Numbers) -> Finding:
-    """A ring deadlocks under PFC with every seed, and with the proxy with none."""
+    """A ring deadlocks with every seed under DCQCN and PFC, and with no seed under the proxy."""
     dcqcn, proxy = (n.samples("ring", name, "deadlocks") for name in (DCQCN, PROXY))
     words = (
         f"{sum(dcqcn):.0f} of {len(dcqcn)} runs deadlock under DCQCN and PFC, "
@@ -171,20 +172,20 @@ def no_deadlock(n: Numbers) -> Finding:
 
 @CLAIMS.claim("no-spreading")
 def no_spreading(n: Numbers) -> Finding:
-    """With every seed and model switches obey at most 5 % of the pauses under DCQCN and PFC."""
+    """With every seed and model, switches obey at most 5 % of DCQCN's number of pauses."""
     worst, words = 0.0, []
     for model in MODELS:
         proxy, dcqcn = (n.samples(model, name, "fabric_pauses") for name in (PROXY, DCQCN))
         shares = [p / d if d else float(p > 0) for p, d in zip(proxy, dcqcn, strict=True)]
         worst = max(worst, *shares)
         words.append(f"{sum(proxy) / len(proxy):.0f} of {sum(dcqcn) / len(dcqcn):.0f}")
-    said = f"models 0 to 3: {', '.join(words)}; with the worst seed {share_text(worst)}"
-    return Finding(worst <= 0.05, worst, "ratio", said, ",".join(MODELS), PROXY)
+    detail = f"models 0 to 3: {', '.join(words)}; with the worst seed {share_text(worst)}"
+    return Finding(worst <= 0.05, worst, "ratio", detail, ",".join(MODELS), PROXY)
 
 
 @CLAIMS.claim("small-queue")
 def small_queue(n: Numbers) -> Finding:
-    """With every seed and model the 99.9th percentile of what a ToR holds is below 1 MB."""
+    """With every seed and model, the p99.9 of bytes in a ToR's isolation queues is below 1 MB."""
     depths = [max(n.samples(model, ISOLATION, "held_p999")) for model in MODELS]
     words = ", ".join(f"{depth:.0f} KB" for depth in depths)
     return Finding(
