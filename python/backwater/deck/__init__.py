@@ -19,7 +19,7 @@ from backwater.deck.pdf import pdf
 from backwater.deck.pptx import pptx
 from backwater.deck.study import of_study
 from backwater.deck.sweep import of_sweep
-from backwater.errors import InputError, ResultError
+from backwater.errors import InputError
 from backwater.manifest import COMPARISON, RUN, SEEDS, STUDY, SWEEP, judging, say_build
 from backwater.plot.shades import LIGHT, THEMES
 from backwater.reading import load_comparison
@@ -46,12 +46,12 @@ def of(
 ) -> Deck:
     """Make slides of a result directory: a run, repeated runs, a comparison, a study, or a sweep.
 
-    `theme` is one of light, dark, print. What a study or a comparison shows over time is run once
-    more with samples, into the directory. Raises `ResultError` if it holds none of these,
-    `InputError` for another theme.
+    `theme` is one of light, dark, print. For figures over time, runs of a study or comparison are
+    repeated with samples, into the directory. Raises `ResultError` if the directory holds no such
+    results, and `InputError` for another theme.
     """
     if theme not in THEMES:
-        raise InputError(f"theme {theme}: there is none", f"one of {', '.join(THEMES)}")
+        raise InputError(f"theme {theme}: no such theme", f"one of {', '.join(THEMES)}")
     path = Path(directory)
     manifest = manifest_at(path, RUN, SEEDS, STUDY, COMPARISON, SWEEP)
     pen = Pen(theme)
@@ -67,22 +67,16 @@ def of(
             elif manifest["kind"] == RUN:
                 talk = of_run(load_run(path), pen)
             else:
-                series = load_series(path)
-                if not series.runs:
-                    raise ResultError(
-                        f"{path}: holds no runs", "it was killed before one had ended"
-                    )
-                talk = of_series(series, pen)
+                talk = of_series(load_series(path), pen)
     said = f"{talk.title} · {talk.made_by}" + (f" · {talk.when:%Y-%m-%d}" if talk.dated else "")
     slides = [opening(talk), *talk.slides]
-    numbered = [foot(one, n + 1, said) if n else one for n, one in enumerate(slides)]
+    numbered = [slides[0], *(foot(one, n, said) for n, one in enumerate(slides[1:], 2))]
     return Deck(tuple(numbered), theme, talk.title, talk.made_by, talk.when, tuple(talk.failed))
 
 
 def octets(deck: Deck, kind: str) -> bytes:
-    """Write slides as a file of one of KINDS.
+    """Return slides as a file of one of KINDS; the same deck always results in the same octets.
 
-    The same deck gives the same octets. Raises `InputError` where the extra `deck` is not
-    installed.
+    Raises `InputError` if the extra `deck` is not installed.
     """
     return pptx(deck) if kind == "pptx" else pdf(deck)

@@ -1,4 +1,4 @@
-"""What a deck says of a comparison: what differs between scenarios, and what comes of it."""
+"""Slides of a comparison: how the scenarios differ, and how their results do."""
 
 from __future__ import annotations
 
@@ -29,11 +29,15 @@ if TYPE_CHECKING:
 def of_comparison(
     comparison: Comparison, pen: Pen, progress: Callable[[int], Progress | None] | None = None
 ) -> Talk:
-    """Tell of scenarios side by side: tables over all seeds, the fabric of the first seed."""
+    """Return the content of a deck of a comparison: tables of all seeds, the fabric of the first.
+
+    Raises `ResultError` for a comparison without runs.
+    """
     runs = labelled_runs(comparison)
     if not runs:
         raise ResultError(
-            f"{comparison.directory}: holds no runs", "it was killed before one had ended"
+            f"{comparison.directory}: holds no runs",
+            "it was killed before the end of its first run",
         )
     seen = look(runs, None, progress)
     page = compare_page(comparison, seen=seen)
@@ -44,8 +48,8 @@ def of_comparison(
     slides += parameters(assumptions, f"Assumptions: parameters of {name}")
     sections = {one.id: one for one in page.sections}
     differs, *_ = (part for part in sections["assumptions"].parts if isinstance(part, Table))
-    lead = "" if differs.rows else "No parameter differs."
-    slides += results("What differs between the scenarios", differs, [lead] if lead else [])
+    lead = [] if differs.rows else ["No parameter differs."]
+    slides += results("What differs between the scenarios", differs, lead)
     [told] = [part for part in sections["results"].parts if isinstance(part, Table)]
     slides += results("Results over the seeds", told, page.lead)
     for figure in page.figures:
@@ -86,7 +90,7 @@ def _figure(
         film = shoot(assumptions.layout, shown)
         svgs = moments(film, assumptions.named)
         note = f"Seed {shown[0][1].seed} of each."
-        title = f"The fabric when most waits under {shown[0][0]}"
+        title = f"The fabric when most bytes wait under {shown[0][0]}"
         return pen.drawings("figure", title, svgs, said.film(film), note)
     kind, _, number = figure.id.partition("-")
     if figure.id == "differences":
@@ -99,7 +103,7 @@ def _figure(
 
 
 def furthest(rows: Sequence[Mapping[str, Any]]) -> str:
-    """Say which metric differs most, as a share of the base, clear of zero if any is."""
+    """Name the metric with the largest relative difference; if any is clear of zero, of those."""
     found = []
     for row in rows:
         if row["verdict"] in (UNLIKE, OTHERS):
@@ -118,16 +122,16 @@ def furthest(rows: Sequence[Mapping[str, Any]]) -> str:
     clear, size, share, row, one, (low, high) = max(found, key=lambda each: each[:2])
     if not size:
         return "No metric differs."
-    what = "Furthest apart" if clear else "No difference is clear of zero; furthest apart"
+    what = "The largest difference" if clear else "No difference is clear of zero; the largest"
     name = labels_of([each["scenario"] for each in row["scenarios"]])[one["scenario"]]
     return (
-        f"{what} is {row['metric']}: {percent(share)} with {name}, "
+        f"{what} is that of {row['metric']}: {percent(share)} with {name}, "
         f"{percent(low)} to {percent(high)} (95 % interval)."
     )
 
 
 def means(rows: Sequence[Mapping[str, Any]], group: str, names: Sequence[str]) -> str:
-    """Say how long flows of a group take on average in each scenario, over the seeds."""
+    """Report the mean completion time of a group's flows in each scenario, over the seeds."""
     row = next((one for one in rows if one["metric"] == f"mean_fct:{group}"), None)
     if row is None or row["verdict"] == OTHERS or len(names) != len(row["scenarios"]):
         return ""

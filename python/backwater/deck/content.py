@@ -1,4 +1,4 @@
-"""What a deck says of results: of a run, of repeated runs, of a sweep, of a study."""
+"""Slides of a run and of repeated runs, and the parts that slides of other results share."""
 
 from __future__ import annotations
 
@@ -8,14 +8,15 @@ from typing import TYPE_CHECKING, Any
 
 from backwater.deck import layout, said
 from backwater.deck.layout import Rows
-from backwater.deck.model import BODY, LEAD, MARGIN, SMALL, TEXT, TOP, Slide, Text, date_of
+from backwater.deck.model import BODY, LEAD, MARGIN, TEXT, TOP, Slide, Text, date_of
 from backwater.directory import SCENARIO
 from backwater.plot import landscape
 from backwater.plot.shades import themed
 from backwater.report.assumptions import IMPORTED, Assumptions
 from backwater.report.page import Code, Figure, Table
-from backwater.report.repeated import seeds_page
+from backwater.report.repeated import first_of, seeds_page
 from backwater.report.run import VARIANT, conditions, groups_table, made_by, remarked, run_page
+from backwater.wording import many
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
@@ -27,34 +28,36 @@ if TYPE_CHECKING:
     from backwater.results import Run
 
 LONGEST_LEAD = 400
-"""Letters above a table; sentences that would go beyond are left out."""
+"""Most letters above a table; the sentences that exceed it are left out."""
 NAMES = 1.35
-"""How much larger names in the drawing of a set-up are than on a page."""
+"""Size of names in the drawing of a set-up, relative to a page."""
+MOST_OF_FLOWS = 24
+"""Most rows of the table of parameters that belong to flows and jobs."""
 
 
 @dataclass(frozen=True)
 class Talk:
-    """What a deck is made of."""
+    """The content of a deck, before slides have a first one and numbers."""
 
     title: str
     facts: list[str]
-    """What stands below the title: what it is, when it ran, version, seeds."""
+    """Lines below the title: kind of results, date, version, seeds."""
     slides: list[Slide]
     made_by: str
     when: datetime
     dated: bool
     failed: Sequence[str] = ()
-    """What was asked for and not done: after the first of the facts, and said by the command."""
+    """What the run was asked to do and did not: shown after the first fact."""
 
 
 @dataclass(frozen=True)
 class Pen:
-    """Draws for a theme."""
+    """Makes slides of drawings in a theme."""
 
     theme: str
 
     def figures(self, figure: Figure, sentence: str, note: str = "") -> list[Slide]:
-        """Make the slides of a chart."""
+        """Return the slides of a chart."""
         title = landscape.heading(figure.chart) or figure.id.replace("-", " ").capitalize()
         _, height = layout.place(sentence, note)
         svgs = [themed(svg, self.theme) for svg in landscape.drawn(figure.chart, BODY, height)]
@@ -63,24 +66,20 @@ class Pen:
     def drawings(
         self, kind: str, title: str, svgs: Sequence[str], sentence: str, note: str = ""
     ) -> list[Slide]:
-        """Make the slides of what is SVG already."""
+        """Return the slides of SVG drawings."""
         return layout.figure(kind, title, [themed(one, self.theme) for one in svgs], sentence, note)
 
 
 def opening(talk: Talk) -> Slide:
-    """Make the first slide."""
-    title = Text(MARGIN, 130, BODY, 120, (talk.title,), 36, bold=True)
-    while title.needs > title.height:
-        title = replace(title, size=title.size - 1)
+    """Return the first slide."""
+    title = layout.shrunk(Text(MARGIN, 130, BODY, 120, (talk.title,), 36, bold=True), 1)
     told = (*talk.facts[:1], *talk.failed, *talk.facts[1:])
-    facts = Text(MARGIN, 270, BODY, 200, told, LEAD, gap=0.5)
-    while facts.needs > facts.height and facts.size > SMALL:
-        facts = replace(facts, size=facts.size - 1)
+    facts = layout.shrunk(Text(MARGIN, 270, BODY, 200, told, LEAD, gap=0.5))
     return Slide("title", talk.title, (title, facts))
 
 
 def of_run(run: Run, pen: Pen) -> Talk:
-    """Tell of one run."""
+    """Return the content of a deck of one run."""
     page = run_page(run)
     assumptions = Assumptions(run)
     slides = [*setup(assumptions, pen), *parameters(assumptions)]
@@ -103,10 +102,10 @@ def of_run(run: Run, pen: Pen) -> Talk:
 
 
 def of_series(series: Series, pen: Pen) -> Talk:
-    """Tell of repeated runs: statistics over all, figures of the first."""
+    """Return the content of a deck of repeated runs: statistics of all, figures of the first."""
     page = seeds_page(series)
     runs = series.runs
-    first = next((run for run in runs if run.status == "done"), runs[0])
+    first = first_of(series)
     assumptions = Assumptions(first)
     slides = [*setup(assumptions, pen), *parameters(assumptions)]
     [statistics] = [s for s in page.sections if s.id == "results"]
@@ -147,12 +146,11 @@ def _run_figure(
 
     film = shoot(assumptions.layout, [("this run", run)])
     svgs = moments(film, assumptions.named)
-    return pen.drawings("figure", "The fabric when most waits", svgs, said.film(film), of)
+    return pen.drawings("figure", "The fabric when most bytes wait", svgs, said.film(film), of)
 
 
 def setup(assumptions: Assumptions, pen: Pen, note: str = "") -> list[Slide]:
-    """Make the slide of the set-up."""
-    layers = assumptions.layout
+    """Return the slide of the set-up: topology, flows, counts of nodes and links."""
     hosts = sum(host for _, _, host in assumptions.sketch["nodes"])
     switches = len(assumptions.sketch["nodes"]) - hosts
     rates = sorted({rate for _, _, rate, *_ in assumptions.sketch["links"]})
@@ -161,31 +159,23 @@ def setup(assumptions: Assumptions, pen: Pen, note: str = "") -> list[Slide]:
     flows = f"; flows of {', '.join(groups[:4])}" if groups else ""
     more = f" and {len(groups) - 4} more groups" if len(groups) > 4 else ""
     sentence = (
-        f"{hosts:,} host{'s' if hosts != 1 else ''} and {switches:,} "
-        f"switch{'es' if switches != 1 else ''}, {len(assumptions.sketch['links']):,} links at "
-        f"{speeds} Gb/s{flows}{more}."
+        f"{many(hosts, 'host')} and {many(switches, 'switch')}, "
+        f"{len(assumptions.sketch['links']):,} links at {speeds} Gb/s{flows}{more}."
     )
-    below = " ".join(
-        part
-        for part in (note, "A number stands for so many nodes." if layers.aggregated else "")
-        if part
-    )
+    if assumptions.layout.aggregated:
+        note = f"{note} A block with a number stands for that many nodes.".lstrip()
     drawn = assumptions.topology(NAMES).drawn
-    return pen.drawings("setup", "Set-up", [drawn], sentence, below)
+    return pen.drawings("setup", "Set-up", [drawn], sentence, note)
 
 
 def parameters(assumptions: Assumptions, title: str = "Assumptions: parameters") -> list[Slide]:
-    """Make the slides of what was set; defaults are counted."""
+    """Return the slides of the parameters that were set; defaults are only counted."""
     given, defaults = assumptions.parameters()
     imported = [row for row in given.rows if row[2].startswith(IMPORTED)]
     given = replace(given, rows=[row for row in given.rows if row not in imported])
-    rows = [
-        [row[0], row[1], row[2], row[3]]
-        for row in given.rows
-        if not row[0].startswith(("flow.", "job.")) or row[0].count(".") < 2
-    ]
     flows = [row for row in given.rows if row[0].startswith(("flow.", "job."))]
-    rows += [[row[0], row[1], row[2], row[3]] for row in flows if row not in rows][:24]
+    rows = [row[:4] for row in given.rows if row not in flows]
+    rows += [row[:4] for row in flows[:MOST_OF_FLOWS]]
     told = Rows(
         ("parameter", "value", "set by", "what it is"),
         (False, True, False, False),
@@ -197,7 +187,7 @@ def parameters(assumptions: Assumptions, title: str = "Assumptions: parameters")
 
 
 def _compact(rows: Sequence[Sequence[str]], note: str) -> list[Slide]:
-    """Make the slides of parameters of one origin: name and value, in two columns of each."""
+    """Return the slides of parameters with one origin: names and values, two pairs in a row."""
     if not rows:
         return []
     half = -(-len(rows) // 2)
@@ -208,7 +198,7 @@ def _compact(rows: Sequence[Sequence[str]], note: str) -> list[Slide]:
 
 
 def results(title: str, told: Table, text: Sequence[str] = (), kind: str = "table") -> list[Slide]:
-    """Make the slides of a table of a page."""
+    """Return the slides of a table of a report, with sentences above it."""
     rows = Rows(
         [column.title for column in told.columns],
         [column.number for column in told.columns],
@@ -224,7 +214,7 @@ def results(title: str, told: Table, text: Sequence[str] = (), kind: str = "tabl
 
 
 def jobs(page: Page) -> list[Slide]:
-    """Make the slides of jobs: their instances, and the steps of their collectives."""
+    """Return the slides of jobs: instances, and steps of their collectives."""
     slides = []
     for section in page.sections:
         if section.id == "jobs":
@@ -235,13 +225,13 @@ def jobs(page: Page) -> list[Slide]:
 
 
 def notes(page: Page, warnings: Sequence[str]) -> list[Slide]:
-    """Make the slide of what the results themselves warn of; none where they do not."""
+    """Return the slide of failures and warnings, if the results have any."""
     told = [one.replace("`", "") for one in (*page.failed, *warnings)]
     return layout.text("differs", "What to keep in mind", told) if told else []
 
 
 def again(page: Page, more: str = "") -> list[Slide]:
-    """Make the slide of a page's commands, with one more, and what the page says of them."""
+    """Return the slide of a page's commands and their explanation, with one more command."""
     [section] = [one for one in page.sections if one.id == "again"]
     commands = [p.text for p in section.parts if isinstance(p, Code) and not p.folded]
     commands += [more] if more else []
@@ -249,7 +239,7 @@ def again(page: Page, more: str = "") -> list[Slide]:
 
 
 def rerun(run: Run, seeds: str, directory: Path | None = None) -> list[Slide]:
-    """Make the slide of the commands that do a run again, or all runs of a series."""
+    """Return the slide of the commands that repeat a run, or all runs of a series."""
     place = directory or run.directory
     manifest = run.manifest
     words = ["backwater", "run", str(manifest.get("file") or "scenario.toml")]
@@ -271,18 +261,16 @@ def rerun(run: Run, seeds: str, directory: Path | None = None) -> list[Slide]:
         whole = shlex.quote(str(place / SCENARIO))
         commands.append(f"backwater run {whole} {seeds} --out again")
         commands.append(f"backwater deck {shlex.quote(str(place))} -o talk.pptx")
-        text.append("The second runs the scenario as it was, with every value written out.")
+        text.append("The second command runs the recorded scenario, which has every value.")
     if run.fingerprint:
         text.append(f"The fingerprint of seed {run.seed} is {run.fingerprint}.")
     return commands_slides(commands, text)
 
 
 def commands_slides(commands: Sequence[str], text: Sequence[str]) -> list[Slide]:
-    """Make the slide of commands, with sentences below."""
+    """Return the slide of commands, with sentences below."""
     lines = tuple(line for one in commands for line in one.split("\n"))
-    box = Text(MARGIN, TOP, BODY, 0, lines, 14, mono=True)
-    while box.needs > 260 and box.size > SMALL:
-        box = replace(box, size=box.size - 1)
+    box = layout.shrunk(Text(MARGIN, TOP, BODY, 260, lines, 14, mono=True))
     box = replace(box, height=box.needs)
     parts = [box]
     if text:

@@ -1,4 +1,4 @@
-"""Lays slides out: text in lines, tables in columns, what is too long on the next slide."""
+"""Lays out slides: lines of text, columns of tables, and further slides for what is too long."""
 
 from __future__ import annotations
 
@@ -31,15 +31,15 @@ if TYPE_CHECKING:
     from backwater.deck.model import Part
 
 MOST_TABLE_SLIDES = 6
-"""Slides of one table: what is longer belongs into the report, and the last says so."""
+"""Most slides of one table; the last one counts the rows that only the report has."""
 _NARROWEST = 40.0
 _CUT = 600
-"""Characters of a cell; a slide is no place for more."""
+"""Most characters of a cell."""
 
 
 @dataclass(frozen=True)
 class Rows:
-    """A table as it is told: a title a column, whether it has numbers, and rows of text."""
+    """A table before layout: for each column its title and whether it has numbers; rows of text."""
 
     titles: Sequence[str]
     numbers: Sequence[bool]
@@ -48,35 +48,39 @@ class Rows:
 
 
 def titled(kind: str, title: str, parts: Sequence[Part]) -> Slide:
-    """Make a slide with its title in one line or two."""
+    """Return a slide with its title in one line or two."""
     return Slide(kind, title, (head(title), *parts))
 
 
 def head(title: str) -> Text:
-    """Lay a title out: in a smaller size where it would take more than two lines."""
-    box = Text(MARGIN, 18, BODY, TOP - 28, (title,), TITLE, bold=True)
-    while box.needs > box.height and box.size > TEXT:
-        box = replace(box, size=box.size - 1)
+    """Lay out a title in two lines at most: in a smaller size if needed, then cut."""
+    box = shrunk(Text(MARGIN, 18, BODY, TOP - 28, (title,), TITLE, bold=True), TEXT)
     while box.needs > box.height:
         box = replace(box, paragraphs=(box.paragraphs[0][:-2].rstrip(" …") + "…",))
     return box
 
 
-def text(
-    kind: str, title: str, paragraphs: Sequence[str], *, mono: bool = False, size: float = TEXT
-) -> list[Slide]:
-    """Make slides of paragraphs, as many on each as it has room for."""
+def shrunk(box: Text, least: float = SMALL) -> Text:
+    """Return text in a size in which it fits its box; if none from `least` on does, in `least`."""
+    while box.needs > box.height and box.size > least:
+        box = replace(box, size=box.size - 1)
+    return box
+
+
+def text(kind: str, title: str, paragraphs: Sequence[str]) -> list[Slide]:
+    """Return slides of paragraphs, as many on each as fit.
+
+    Raises `InputError` for a paragraph that is longer than a slide.
+    """
     slides: list[list[str]] = [[]]
     for one in paragraphs:
-        box = Text(MARGIN, TOP, BODY, BOTTOM - TOP, (*slides[-1], one), size, mono=mono)
+        box = Text(MARGIN, TOP, BODY, BOTTOM - TOP, (*slides[-1], one))
         if slides[-1] and box.needs > box.height:
             slides.append([])
         slides[-1].append(one)
     made = []
     for number, some in enumerate(slides):
-        box = Text(MARGIN, TOP, BODY, BOTTOM - TOP, tuple(some), size, mono=mono)
-        while box.needs > box.height and box.size > SMALL:
-            box = replace(box, size=box.size - 1)
+        box = shrunk(Text(MARGIN, TOP, BODY, BOTTOM - TOP, tuple(some)))
         if box.needs > box.height:
             raise InputError(f"slide {title}: a paragraph is longer than a slide", some[0][:80])
         made.append(titled(kind, _numbered(title, number, len(slides)), [box]))
@@ -84,7 +88,7 @@ def text(
 
 
 def table(kind: str, title: str, told: Rows, lead: str = "") -> list[Slide]:
-    """Make slides of a table; the head is on each of them."""
+    """Return slides of a table; the head is repeated on each."""
     rows = [[_cut(cell) for cell in row] for row in told.rows]
     top = TOP
     before: list[Part] = []
@@ -134,11 +138,11 @@ def table(kind: str, title: str, told: Rows, lead: str = "") -> list[Slide]:
 def figure(
     kind: str, title: str, svgs: Sequence[str], sentence: str, note: str = ""
 ) -> list[Slide]:
-    """Make slides of a figure, its sentence above it."""
+    """Return a slide for each drawing of a figure, with the sentence above it."""
     slides = []
+    above, below = boxes(sentence, note)
+    top, height = place(sentence, note)
     for number, svg in enumerate(svgs):
-        above, below = boxes(sentence, note)
-        top, height = place(sentence, note)
         drawing = Drawing(MARGIN, top, BODY, height, svg, f"{title}: {sentence}")
         parts: list[Part] = [*above, drawing, *below]
         slides.append(titled(kind, _numbered(title, number, len(svgs)), parts))
@@ -146,7 +150,7 @@ def figure(
 
 
 def boxes(sentence: str, note: str) -> tuple[list[Text], list[Text]]:
-    """Lay out what stands above and below a figure."""
+    """Lay out the texts above and below a figure; no box for an empty one."""
     above = Text(MARGIN, TOP - 8, BODY, 0, (sentence,), TEXT)
     below = Text(MARGIN, 0, BODY, 0, (note,), SMALL, faint=True)
     below = replace(below, y=BOTTOM - below.needs, height=below.needs)
@@ -157,7 +161,7 @@ def boxes(sentence: str, note: str) -> tuple[list[Text], list[Text]]:
 
 
 def place(sentence: str, note: str) -> tuple[float, float]:
-    """Give where a figure begins, and how high it may be."""
+    """Return the top of a figure, and its greatest height."""
     above, below = boxes(sentence, note)
     top = above[0].y + above[0].height + 10 if above else TOP
     bottom = below[0].y - 6 if below else BOTTOM
@@ -165,7 +169,7 @@ def place(sentence: str, note: str) -> tuple[float, float]:
 
 
 def foot(slide: Slide, number: int, said: str) -> Slide:
-    """Add what stands below every slide: what the deck is of, and the slide's number."""
+    """Add the line at the bottom of a slide: text on the left, the slide's number on the right."""
     line = SMALL * LINE
     wide = width(str(number), SMALL) + 4
     room = BODY - wide - 12
@@ -188,7 +192,7 @@ def _cut(cell: str) -> str:
 
 
 def _size(titles: Sequence[str], rows: Sequence[Sequence[str]], room: float) -> float:
-    """Give the size of text with which a table fills a slide without a cell being broken."""
+    """Return the largest text size at which a table fits a slide without breaking a cell."""
     for size in (16.0, 14.0, 13.0):
         natural = _asked(titles, rows, size)
         if sum(natural) <= BODY and (len(rows) + 1) * (size * LINE + 2 * PAD_Y) <= room:
@@ -211,13 +215,13 @@ def _needs(cell: str, size: float, *, bold: bool) -> float:
 
 
 def _asked(titles: Sequence[str], rows: Sequence[Sequence[str]], size: float) -> list[float]:
-    """Give each column what its widest cell takes."""
+    """Return the width of the widest cell of each column."""
     columns = zip(titles, *rows, strict=True)
     return [max(_needs(cell, size, bold=n == 0) for n, cell in enumerate(one)) for one in columns]
 
 
 def _widths(titles: Sequence[str], rows: Sequence[Sequence[str]], size: float) -> list[float]:
-    """Give each column what its widest cell takes, or less of the widest, until all have room."""
+    """Return widths of columns: of their widest cells, the widest narrowed until all fit."""
     widths = _asked(titles, rows, size)
     words = [
         max(
@@ -227,7 +231,7 @@ def _widths(titles: Sequence[str], rows: Sequence[Sequence[str]], size: float) -
         )
         for one in zip(titles, *rows, strict=True)
     ]
-    # First no word is broken; where that is not enough, columns are cut to what can be read.
+    # At first no word is broken. If that is not enough, columns shrink to _NARROWEST.
     floors = [
         [min(pair) for pair in zip(widths, words, strict=True)],
         [min(wide, _NARROWEST) for wide in widths],

@@ -1,7 +1,7 @@
-"""Slides as boxes of text, tables and drawings, before they are a file of any kind.
+"""Slides as boxes of text, tables and drawings, independent of the kind of file.
 
-Everything is in points, from the upper left corner of a slide of 16:9. Text is laid out here, once,
-so that both kinds of file have it in the same places and a test can see whether it fits.
+Coordinates are in points from the upper left corner of a 16:9 slide. Lines of text are broken here,
+once: both kinds of file then have the same lines, and tests can check that they fit.
 """
 
 from __future__ import annotations
@@ -18,17 +18,17 @@ if TYPE_CHECKING:
     from collections.abc import Sequence
 
 WIDTH, HEIGHT = 960.0, 540.0
-"""13.333 by 7.5 inches, as presentation programs have 16:9."""
+"""13.333 by 7.5 inches, the usual size of 16:9 slides."""
 MARGIN = 40.0
 BODY = WIDTH - 2 * MARGIN
 TOP, BOTTOM = 92.0, 500.0
-"""Where what is below the title begins, and ends."""
+"""Upper and lower end of the area below the title."""
 TITLE, LEAD, TEXT, SMALL = 26.0, 18.0, 16.0, 12.0
-"""Sizes of text. Nothing is smaller than the last."""
+"""Sizes of text; SMALL is the least."""
 LINE = 1.22
-"""Height of a line, of its size."""
+"""Height of a line, in multiples of its text size."""
 PAD_X, PAD_Y = 6.0, 3.0
-"""Room within a table's cell."""
+"""Margins inside a table cell."""
 
 
 @dataclass(frozen=True)
@@ -64,7 +64,7 @@ class Text:
     mono: bool = False
     right: bool = False
     gap: float = 0.35
-    """Between paragraphs, of the size."""
+    """Space between paragraphs, in multiples of the size."""
 
     @property
     def lines(self) -> list[list[str]]:
@@ -76,14 +76,14 @@ class Text:
 
     @property
     def needs(self) -> float:
-        """The height that the lines take."""
+        """The height of all lines, with the space between paragraphs."""
         lines = sum(map(len, self.lines))
         return self.size * (LINE * lines + self.gap * (len(self.paragraphs) - 1))
 
 
 @dataclass(frozen=True)
 class Grid:
-    """A table: rows of cells, each with its lines; the first row is the head."""
+    """A table: rows of cells; the first row is the head."""
 
     x: float
     y: float
@@ -91,7 +91,7 @@ class Grid:
     heights: tuple[float, ...]
     rows: tuple[tuple[str, ...], ...]
     right: tuple[bool, ...]
-    """Columns of numbers, which stand to the right."""
+    """True for columns that are aligned to the right, as numbers are."""
     size: float = SMALL
 
     def lines(self, row: int, column: int) -> list[str]:
@@ -102,7 +102,7 @@ class Grid:
 
 @dataclass(frozen=True)
 class Drawing:
-    """SVG in a box, as large as the box lets it be."""
+    """An SVG drawing and the box that it has to fit."""
 
     x: float
     y: float
@@ -110,7 +110,7 @@ class Drawing:
     height: float
     svg: str
     about: str
-    """What a reader is told who cannot see it."""
+    """Alternative text, for readers who cannot see the drawing."""
 
 
 Part = Text | Grid | Drawing
@@ -121,35 +121,34 @@ class Slide:
     """One slide."""
 
     kind: str
-    """What it is: title, setup, assumptions, table, figure, differs, again."""
+    """One of title, setup, assumptions, table, figure, differs, again."""
     title: str
     parts: tuple[Part, ...]
 
 
 @dataclass(frozen=True)
 class Deck:
-    """All slides, and what the file says of itself."""
+    """All slides, with the metadata of the file."""
 
     slides: tuple[Slide, ...]
     theme: str
     title: str
     made_by: str
     when: datetime
-    """When the results began: the file has no other date, so that it is always the same."""
+    """When the run started. The file has no other date: the same results make the same file."""
     failed: tuple[str, ...] = ()
-    """What was asked for and not done; the command says it, too."""
+    """What the run was asked to do and did not; the command prints it as well."""
 
     @property
     def shades(self) -> Shades:
-        """Its colours."""
+        """The colours of its theme."""
         return SHADES[self.theme]
 
 
 EPOCH = datetime(2000, 1, 1, tzinfo=UTC)
-"""The date of a file whose results have none."""
+"""The date of a file whose results have no date."""
 
 
 def date_of(texts: Sequence[str]) -> datetime:
-    """Give the earliest of some dates as manifests have them; EPOCH if there is none."""
-    found = [datetime.fromisoformat(text) for text in texts if text]
-    return min(found, default=EPOCH)
+    """Return the earliest of the ISO dates of manifests, or EPOCH if all are empty."""
+    return min((datetime.fromisoformat(text) for text in texts if text), default=EPOCH)

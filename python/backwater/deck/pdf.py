@@ -1,7 +1,7 @@
-"""Slides as PDF: each drawn as SVG, converted, and put together by pypdf.
+"""Slides as PDF: each slide is drawn as SVG and converted, and pypdf joins the pages.
 
-The converter is the one that charts use, so that drawings stay drawings, text stays text, and no
-browser is needed. The same deck gives the same octets.
+The converter is that of charts: drawings stay vectors, text stays text, and no browser is needed.
+The same deck always results in the same octets.
 """
 
 from __future__ import annotations
@@ -15,17 +15,16 @@ from typing import TYPE_CHECKING, Any
 from backwater.deck.model import HEIGHT, LINE, PAD_X, PAD_Y, WIDTH, Drawing, Grid, Text
 from backwater.optional_dependencies import needed
 from backwater.plot.engine import engine
+from backwater.report.page import apart
 
 if TYPE_CHECKING:
     from backwater.deck.model import Deck, Shades, Slide
 
 FONT, MONO = "Arial, Liberation Sans, DejaVu Sans", "Courier New, Liberation Mono, DejaVu Sans Mono"
-_ROOT = re.compile(r"<svg\b[^>]*>")
-_BOX = re.compile(r'viewBox="([^"]*)"')
 
 
 def pdf(deck: Deck) -> bytes:
-    """Make the file. Raises `InputError` where pypdf is not installed."""
+    """Return the file. Raises `InputError` if pypdf is not installed."""
     pypdf = needed("pypdf", "deck")
     writer = pypdf.PdfWriter()
     for slide in deck.slides:
@@ -43,6 +42,7 @@ def pdf(deck: Deck) -> bytes:
             "/ModDate": when,
         }
     )
+    # Without an identifier of its own, pypdf either writes none or a random one.
     number = hashlib.sha256(repr(deck).encode()).hexdigest()[:32]
     writer._ID = pypdf.generic.ArrayObject(
         [pypdf.generic.ByteStringObject(bytes.fromhex(number)) for _ in range(2)]
@@ -53,7 +53,7 @@ def pdf(deck: Deck) -> bytes:
 
 
 def _ordered(one: Any, seen: set[tuple[int, int]]) -> None:  # noqa: ANN401 - pypdf's objects
-    """Put the entries of all dictionaries in order: the converter's come in any."""
+    """Sort the entries of all dictionaries: the converter writes them in random order."""
     reference = getattr(one, "indirect_reference", None)
     if reference is not None:
         if (reference.idnum, reference.generation) in seen:
@@ -71,7 +71,7 @@ def _ordered(one: Any, seen: set[tuple[int, int]]) -> None:  # noqa: ANN401 - py
 
 
 def drawn(slide: Slide, shades: Shades) -> str:
-    """Draw a slide as SVG, a point a pixel."""
+    """Return a slide as SVG, with one pixel for each point."""
     parts = [f'<rect width="{WIDTH:g}" height="{HEIGHT:g}" fill="{shades.paper}"/>']
     for number, part in enumerate(slide.parts):
         if isinstance(part, Text):
@@ -134,23 +134,29 @@ def _grid(part: Grid, shades: Shades) -> str:
 
 
 def _drawing(part: Drawing, name: str) -> str:
-    """Put a drawing into its box; the ids of all drawings of a page are one set."""
-    svg = re.sub(r'(\bid="|url\(#|href="#)', rf"\g<1>{name}-", part.svg)
-    root = _ROOT.search(svg)
-    assert root is not None
-    box = _BOX.search(root[0])
-    assert box is not None
-    x, y, wide, high = place(part, [float(number) for number in box[1].split()][2:])
-    tag = re.sub(r'\s(?:width|height|x|y|style)="[^"]*"', "", root[0])
-    tag = f'{tag[:-1]} x="{x:.2f}" y="{y:.2f}" width="{wide:.2f}" height="{high:.2f}">'
-    return tag + svg[root.end() :]
+    """Return a drawing for its box; `name` keeps its ids apart from those of other drawings."""
+    x, y, wide, high = place(part)
+    return resized(apart(part.svg, name), x=x, y=y, width=wide, height=high)
 
 
-def place(part: Drawing, size: list[float]) -> tuple[float, float, float, float]:
-    """Give where a drawing of a size lies in its box: at the top, in the middle, not enlarged much.
+def resized(svg: str, **attributes: float) -> str:
+    """Return a drawing with these attributes of place and size, in place of its own."""
 
-    A drawing's pixel is a point at most a quarter larger, so that a small one does not look coarse.
+    def tag(root: re.Match[str]) -> str:
+        bare = re.sub(r'\s(?:width|height|x|y|style)="[^"]*"', "", root[0])[:-1]
+        return bare + "".join(f' {key}="{value:.2f}"' for key, value in attributes.items()) + ">"
+
+    return re.sub(r"<svg\b[^>]*>", tag, svg, count=1)
+
+
+def place(part: Drawing) -> tuple[float, float, float, float]:
+    """Return x, y, width and height of a drawing in its box: at the top, centred.
+
+    A pixel becomes 1.25 points at most, so that a small drawing does not look coarse.
     """
-    share = min(part.width / size[0], part.height / size[1], 1.25)
-    wide, high = size[0] * share, size[1] * share
+    box = re.search(r'viewBox="([^"]*)"', part.svg)
+    assert box is not None
+    _, _, width, height = map(float, box[1].split())
+    share = min(part.width / width, part.height / height, 1.25)
+    wide, high = width * share, height * share
     return part.x + (part.width - wide) / 2, part.y, wide, high

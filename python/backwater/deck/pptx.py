@@ -1,17 +1,16 @@
-"""Slides as a presentation: text, tables and pictures that can be edited, by python-pptx.
+"""Slides as a presentation that can be edited: text, tables and pictures, by python-pptx.
 
-Drawings are PNG: that is what every version of PowerPoint and LibreOffice shows alike.
+Drawings are PNG, which all versions of PowerPoint and LibreOffice show alike.
 """
 
 from __future__ import annotations
 
 import io
-import re
 import zipfile
 from typing import TYPE_CHECKING, Any
 
 from backwater.deck.model import HEIGHT, LINE, PAD_X, PAD_Y, WIDTH, Grid, Text
-from backwater.deck.pdf import place
+from backwater.deck.pdf import place, resized
 from backwater.optional_dependencies import needed
 from backwater.plot.engine import engine
 
@@ -22,12 +21,13 @@ FONT, MONO = "Arial", "Courier New"
 SHARP = 2.5
 """Pixels of a picture for each point."""
 _ZERO = (1980, 1, 1, 0, 0, 0)
+"""The earliest date that a ZIP archive can hold."""
 _BLANK = 6
-_BOX = re.compile(r'viewBox="([^"]*)"')
+"""Number of the layout without placeholders in python-pptx's template."""
 
 
 def pptx(deck: Deck) -> bytes:
-    """Make the file. Raises `InputError` where python-pptx is not installed."""
+    """Return the file. Raises `InputError` if python-pptx is not installed."""
     library = needed("pptx", "deck")
     shown = library.Presentation()
     shown.slide_width, shown.slide_height = _emu(WIDTH), _emu(HEIGHT)
@@ -55,17 +55,16 @@ def pptx(deck: Deck) -> bytes:
 
 
 def _timeless(octets: bytes) -> bytes:
-    """Give the same archive without the time at which it was made, and without a stale preview."""
+    """Return the archive with fixed dates, which python-pptx sets to the current time."""
     made = io.BytesIO()
     with (
         zipfile.ZipFile(io.BytesIO(octets)) as archive,
         zipfile.ZipFile(made, "w", zipfile.ZIP_DEFLATED) as other,
     ):
-        for name in archive.namelist():
-            about = zipfile.ZipInfo(name, _ZERO)
-            about.compress_type = zipfile.ZIP_DEFLATED
-            about.external_attr = 0o600 << 16
-            other.writestr(about, archive.read(name))
+        for about in archive.infolist():
+            content = archive.read(about)
+            about.date_time = _ZERO
+            other.writestr(about, content)
     return made.getvalue()
 
 
@@ -91,7 +90,7 @@ def _write(paragraph: Any, text: str, like: Text, shades: Shades) -> None:  # no
     paragraph.alignment = PP_ALIGN.RIGHT if like.right else PP_ALIGN.LEFT
     paragraph.line_spacing = _points(like.size * LINE)
     if not text:
-        # An empty cell has a line of text of 18 points, unless its end says otherwise.
+        # A line without text is 18 points high, unless the end of its paragraph has a size.
         paragraph._p.get_or_add_endParaRPr().set("sz", str(round(100 * like.size)))
         return
     run = paragraph.add_run()
@@ -109,7 +108,7 @@ def _grid(slide: Any, part: Grid, shades: Shades) -> Any:  # noqa: ANN401 - as a
     box = (part.x, part.y, sum(part.widths), sum(part.heights))
     shape = slide.shapes.add_table(rows, columns, *map(_emu, box))
     table = shape.table
-    # The plain style: PowerPoint's own would colour head and rows.
+    # "No Style, No Grid": PowerPoint's default colours head and rows. python-pptx cannot set it.
     shape._element.graphic.graphicData.tbl[0][-1].text = "{2D5ABB26-0587-4C30-8999-92F81FD0307C}"
     table.horz_banding = False
     for column, wide in enumerate(part.widths):
@@ -131,7 +130,7 @@ def _grid(slide: Any, part: Grid, shades: Shades) -> Any:  # noqa: ANN401 - as a
 
 
 def _rule(cell: Any, colour: str, points: float) -> None:  # noqa: ANN401 - as above
-    """Draw a line below a cell, which python-pptx has no call for."""
+    """Draw a line below a cell. python-pptx has no function for that."""
     from pptx.oxml import parse_xml
 
     space = 'xmlns:a="http://schemas.openxmlformats.org/drawingml/2006/main"'
@@ -144,21 +143,11 @@ def _rule(cell: Any, colour: str, points: float) -> None:  # noqa: ANN401 - as a
 
 
 def _picture(slide: Any, part: Drawing) -> Any:  # noqa: ANN401 - as above
-    box = _BOX.search(part.svg)
-    assert box is not None
-    size = [float(number) for number in box[1].split()][2:]
-    x, y, wide, high = place(part, size)
-    svg = re.sub(
-        r"<svg\b[^>]*>",
-        lambda root: (
-            re.sub(r'\s(?:width|height|style)="[^"]*"', "", root[0])[:-1]
-            + f' width="{wide * SHARP:.2f}" height="{high * SHARP:.2f}">'
-        ),
-        part.svg,
-        count=1,
-    )
+    x, y, wide, high = place(part)
+    svg = resized(part.svg, width=wide * SHARP, height=high * SHARP)
     octets = engine().svg_to_png(svg, scale=1)
     shape = slide.shapes.add_picture(io.BytesIO(octets), *map(_emu, (x, y, wide, high)))
+    # The alternative text, for which python-pptx has no function.
     shape._element._nvXxPr.cNvPr.set("descr", part.about)
     return shape
 
@@ -176,5 +165,4 @@ def _points(points: float) -> Any:  # noqa: ANN401 - as above
 def _rgb(colour: str) -> Any:  # noqa: ANN401 - as above
     from pptx.dml.color import RGBColor
 
-    red, green, blue = (int(colour[n : n + 2], 16) for n in (1, 3, 5))
-    return RGBColor(red, green, blue)  # type: ignore[no-untyped-call]
+    return RGBColor.from_string(colour[1:])  # type: ignore[no-untyped-call]

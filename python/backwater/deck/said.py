@@ -1,4 +1,4 @@
-"""One sentence a figure, of the numbers that it is drawn from: none is written beforehand."""
+"""One sentence for each figure, made from the numbers that the figure shows."""
 
 from __future__ import annotations
 
@@ -24,10 +24,11 @@ if TYPE_CHECKING:
     from backwater.study import Outcome
 
 NEAR = 0.05
+"""Relative deviation from a published number up to which it counts as met."""
 
 
 class StudySaid(StudyPoints):
-    """Says what figures of a study show."""
+    """Makes the sentences of a study's figures."""
 
     def __init__(self, outcome: Outcome) -> None:
         super().__init__(outcome)
@@ -39,7 +40,7 @@ class StudySaid(StudyPoints):
         chart: Any,  # noqa: ANN401 - some Altair chart
         runs: Sequence[tuple[str, Run]],
     ) -> str:
-        """Say what the figure of an entry of figures.toml shows; empty where nothing can be."""
+        """Describe the figure of an entry of figures.toml; empty if its kind has no sentence."""
         kind = entry["kind"]
         if runs:
             return over_time(kind, chart, runs)
@@ -58,7 +59,7 @@ class StudySaid(StudyPoints):
         return _against(self._rows(measures, cases, mechanisms))
 
     def measures(self, entry: Mapping[str, Any]) -> list[str]:
-        """Name the measures of a figure."""
+        """Return the names of a figure's measures."""
         if "measures" in entry or "measure" in entry:
             return list(entry.get("measures") or [entry["measure"]])
         every = self._study.measures
@@ -105,7 +106,7 @@ class StudySaid(StudyPoints):
 
 
 def _changed(what: str, shares: Sequence[float]) -> str:
-    """Say what becomes of a time of which these shares are saved."""
+    """State the change of a time; `shares` are what is saved of it, case by case."""
     if max(shares) <= 0 and min(shares) < 0:
         return f"lengthens {what} by {_range([-share for share in shares])}"
     if min(shares) >= 0:
@@ -119,7 +120,7 @@ def _range(shares: Sequence[float]) -> str:
 
 
 def _against(rows: pl.DataFrame) -> str:
-    """Hold measured numbers against published ones; without those, say the ends."""
+    """Compare measured with published numbers; without those, name the least and the greatest."""
     if rows.is_empty():
         return ""
     known = rows.filter(pl.col("published").is_not_null() & (pl.col("published") != 0))
@@ -131,7 +132,7 @@ def _against(rows: pl.DataFrame) -> str:
     return (
         f"{near} of {off.height} published numbers are met to within {100 * NEAR:.0f} %; "
         f"furthest off is {worst['what']} of case {worst['case']} under {worst['mechanism']}: "
-        f"{short(worst['value'])} for {short(worst['published'])} ({percent(worst['off'])})."
+        f"{short(worst['value'])}, published {short(worst['published'])} ({percent(worst['off'])})."
     )
 
 
@@ -154,7 +155,7 @@ def _ends(rows: pl.DataFrame, by: str) -> str:
 
 
 def over_time(kind: str, chart: Any, runs: Sequence[tuple[str, Run]] = ()) -> str:  # noqa: ANN401 - some Altair chart
-    """Say what a chart over time shows: of one run, or of several one below the other."""
+    """Describe a chart over time, of one run or of several."""
     if kind in DRAWN:
         told = [(label, DRAWN[kind](rows, unit)) for label, rows, unit in _series(chart)]
     else:
@@ -167,11 +168,11 @@ def over_time(kind: str, chart: Any, runs: Sequence[tuple[str, Run]] = ()) -> st
 
 
 def _series(chart: Any) -> list[tuple[str, pl.DataFrame, str]]:  # noqa: ANN401 - as above
-    """Give the rows that a chart over time draws, with its title and its unit of time."""
+    """Return title, rows and unit of time of each panel of a chart over time."""
     found = []
     for cell in getattr(chart, "vconcat", [chart]):
         first = cell.layer[0] if hasattr(cell, "layer") else cell
-        # Of a single cell altair gives the rows to the whole chart.
+        # For a single panel, altair keeps the rows in the whole chart.
         having = (one.data for one in (first, cell, chart))
         rows = next(data for data in having if isinstance(data, pl.DataFrame))
         unit = first.encoding.x["title"].partition("(")[2].rstrip(")")
@@ -181,37 +182,37 @@ def _series(chart: Any) -> list[tuple[str, pl.DataFrame, str]]:  # noqa: ANN401 
 
 
 def deepest(rows: pl.DataFrame, unit: str) -> str:
-    """Say where most waited at once."""
+    """Name the deepest queue, and when it was that deep."""
     top = rows.sort("high", "time", descending=[True, False]).row(0, named=True)
     if not top["high"]:
         return "nothing waits for a port"
     return (
-        f"at most {top['high']:,.0f} KB wait for {top['link']}, after some {short(top['time'])} "
-        f"{unit}"
+        f"at most {top['high']:,.0f} KB wait for {top['link']}, after about "
+        f"{short(top['time'])} {unit}"
     )
 
 
 def got(rows: pl.DataFrame, _unit: str) -> str:
-    """Say at which rate each group, or each link, was served at most."""
+    """State the peak rate of each group, or of each link."""
     peaks = rows.group_by("link", maintain_order=True).agg(pl.col("value").max())
     told = [f"{short(value)} Gb/s ({link})" for link, value in peaks.head(4).iter_rows()]
     return f"at most {series(told)}"
 
 
 def held(rows: pl.DataFrame, unit: str) -> str:
-    """Say which port was held for longest."""
+    """Name the port that was paused longest in all."""
     spans = rows.group_by("link").agg(pl.len(), whole=(pl.col("end") - pl.col("begin")).sum())
     top = spans.sort("whole", "link", descending=[True, False]).row(0, named=True)
     times = "once" if top["len"] == 1 else f"{top['len']:,} times"
-    return f"{top['link']} is held longest: {times}, {short(top['whole'])} {unit} in all"
+    return f"{top['link']} is paused longest: {times}, {short(top['whole'])} {unit} in all"
 
 
 DRAWN = {"queue": deepest, "throughput": got, "sent": got, "paused": held}
-"""What is said of rows that a chart over time draws."""
+"""Describes the rows of a chart over time, by kind of chart."""
 
 
 def took(run: Run) -> str:
-    """Say how long the collectives of each step took."""
+    """State how long the collectives of each step took."""
     times = collective_times(run)
     order = times.sort("start")["step"].unique(maintain_order=True).to_list()
     told = []
@@ -232,7 +233,7 @@ def took(run: Run) -> str:
 
 
 def ended(timeline: Timeline) -> str:
-    """Say what ended a job: the last transfer or computation of its critical path."""
+    """State the parts of a job's critical path, and when it begins and ends."""
     if not timeline.legs:
         return ""
     begin, end = timeline.legs[0].start_ps, timeline.legs[-1].end_ps
@@ -243,7 +244,7 @@ def ended(timeline: Timeline) -> str:
 
 
 def slowed(run: Run) -> str:
-    """Say how much longer each group's flows took than in an idle network."""
+    """State the median slowdown of each group's flows against an idle network."""
     told = [
         f"{one['group']} {short(one['slowdown']['p50'])} times"
         for one in group_times(run)[:4]
@@ -253,7 +254,7 @@ def slowed(run: Run) -> str:
 
 
 def completed(run: Run) -> str:
-    """Say how many flows were complete, and when half and the last of them were."""
+    """State how many flows were complete, and the median and maximum of their times."""
     told = []
     for one in group_times(run)[:3]:
         times = one["fct_last_ack_us"] or one["fct_last_byte_us"]
@@ -268,16 +269,17 @@ def completed(run: Run) -> str:
 
 
 def paused(run: Run) -> str:
-    """Say how many ports were paused, and for how long in all."""
+    """State how many ports were paused, and for how long in all."""
     totals = port_totals(run)
     if not totals or not totals["ports_paused"]:
         return "no port is paused"
-    ports = "1 port is" if totals["ports_paused"] == 1 else f"{totals['ports_paused']} ports are"
-    return f"{ports} paused, for {time_text(totals['paused_ps'])} in all"
+    ports = many(totals["ports_paused"], "port")
+    verb = "is" if totals["ports_paused"] == 1 else "are"
+    return f"{ports} {verb} paused, for {time_text(totals['paused_ps'])} in all"
 
 
 def messages(run: Run) -> str:
-    """Say how many control messages of each kind were sent."""
+    """State how many control messages of each kind were sent."""
     frame = scan(run, "control")
     if frame is None:
         return ""
@@ -293,23 +295,23 @@ RUN: dict[str, Callable[[Run], str]] = {
     "control": messages,
     "collectives": took,
 }
-"""What is said of a run's figure that draws the whole of it."""
+"""Describes the figures of a whole run, by kind of figure."""
 
 
 def run(name: str, chart: Any, of: Run) -> str:  # noqa: ANN401 - some Altair chart
-    """Say what a figure of a run shows."""
+    """Describe a figure of a run."""
     if (number := name.removeprefix("timeline-")) != name:
         return ended(timelines(of)[int(number) - 1])
     return over_time(name, chart, [("", of)])
 
 
 def film(of: Film) -> str:
-    """Say how much waited in the fabric at most, and how many ports were held at once."""
+    """State the most bytes that waited in the fabric, and the most ports paused in one step."""
     told = []
     for track in of.tracks:
         text = f"{max(track.backlog) / 1e6:.3g} MB under {track.label}"
         if track.held is not None:
             most = max(track.held)
-            text += f" ({most} port{'' if most == 1 else 's'} paused in one step)"
+            text += f" ({many(most, 'port')} paused in one step)"
         told.append(text)
-    return f"At most there wait {series(told)}."
+    return f"Most bytes in queues at once: {series(told)}."

@@ -1,4 +1,4 @@
-"""One sentence a figure of a sweep, of the points that the figure is drawn from."""
+"""One sentence for each figure of a sweep, made from the points that the figure shows."""
 
 from __future__ import annotations
 
@@ -17,7 +17,7 @@ if TYPE_CHECKING:
 
 
 def curve(plots: SweepPoints, key: str, metrics: Sequence[str]) -> str:
-    """Say what metrics are at the least and at the greatest value of a key, on average."""
+    """State the means of metrics at the least and at the greatest value of a key."""
     at = plots.keys.index(key)
     values = [v for one in plots.designs if isinstance(v := one.values[at], int | float)]
     if not values or not metrics:
@@ -60,9 +60,9 @@ def _extremes(plots: SweepPoints, metric: str) -> str:
     def at(value: float, one: Any) -> str:  # noqa: ANN401 - a design
         settings = [one.variant] if len(plots.variants) > 1 else []
         settings += [
-            f"{key} {shown(key, value)}"
-            for key, value in zip(plots.keys, one.values, strict=True)
-            if value is not None
+            f"{key} {shown(key, setting)}"
+            for key, setting in zip(plots.keys, one.values, strict=True)
+            if setting is not None
         ]
         return f"{short(value)}{_unit(plots, metric)} ({', '.join(settings)})"
 
@@ -73,9 +73,9 @@ def _extremes(plots: SweepPoints, metric: str) -> str:
 
 
 def heat(plots: SweepPoints, across: str, up: str, metric: str) -> str:
-    """Say where a metric is least and greatest in a map, and what its cells are means over."""
+    """Name the least and the greatest cell of a map, and what its cells are means over."""
     cells = plots.cells(across, up, metric)
-    # Of equal ones the first in the order of the axes, and not of the points.
+    # Of equal cells, the first in the order of the axes is named, whatever the order of points.
     ordered = sorted(cells.means, key=lambda cell: [order(value) for value in cell])
     low, high = (pick(ordered, key=cells.means.__getitem__) for pick in (min, max))
     over = f", {cells.over}" if cells.over else ""
@@ -90,7 +90,7 @@ def heat(plots: SweepPoints, across: str, up: str, metric: str) -> str:
 
 
 def effects(plots: SweepPoints, metric: str) -> str:
-    """Say what most of a metric is due to, as far as that is told from noise."""
+    """Name what a metric depends on most, as far as it is distinct from noise."""
     found = plots.depends(metric)
     if found.analysis is not None:
         said = _shares(metric, found.analysis)
@@ -102,7 +102,7 @@ def effects(plots: SweepPoints, metric: str) -> str:
 
 
 def _upper(text: str) -> str:
-    """Begin a sentence with a capital, unless it begins with the name of a metric."""
+    """Capitalise a sentence that begins with `no`; others begin with a metric or a number."""
     return f"N{text[1:]}" if text.startswith("no ") else text
 
 
@@ -111,7 +111,7 @@ def _shares(metric: str, found: Analysis) -> str:
     kind = "the two together, beyond their sum" if len(top.keys) > 1 else "by itself"
     due = f"{100 * top.share:.0f} % of the variance of {metric} is due to {' and '.join(top.keys)}"
     if top.p is None:
-        return f"{due}, {kind}; with one seed it is not known what of it is noise."
+        return f"{due}, {kind}; with one seed, noise cannot be told from effects."
     test = f"F test over {many(found.seeds, 'seed')}"
     if top.clear:
         return f"{due}, {kind} ({test}: {written(top.p)})."
@@ -135,5 +135,5 @@ def _ranks(metric: str, found: Sequence[Rank]) -> str:
 
 
 def front(plots: SweepPoints, first: str, second: str) -> str:
-    """Say between which values both metrics lie."""
+    """State the range of both metrics of a front."""
     return f"{_extremes(plots, first)} {_extremes(plots, second)}"

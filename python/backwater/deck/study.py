@@ -1,4 +1,4 @@
-"""What a deck says of a study: published beside measured, what differs, and why it may."""
+"""Slides of a study: published beside measured numbers, claims, and what differs."""
 
 from __future__ import annotations
 
@@ -28,12 +28,13 @@ from backwater.study.texts import (
     value_text,
     verdict_text,
 )
+from backwater.wording import many
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Sequence
 
     from backwater.deck.model import Slide
-    from backwater.report.page import Figure
+    from backwater.report.page import Figure, Section
     from backwater.running import Progress
     from backwater.study import Outcome, Row
 
@@ -44,7 +45,7 @@ OFF = ("differs", "fails")
 def of_study(
     outcome: Outcome, pen: Pen, progress: Callable[[int], Progress | None] | None = None
 ) -> Talk:
-    """Tell of a study that was reproduced into a directory."""
+    """Return the content of a deck of a study that was reproduced into a directory."""
     page = study_page(outcome, progress)
     study = outcome.study
     first = next(iter(outcome.points))
@@ -68,7 +69,7 @@ def of_study(
         ]
     when = date_of(dates)
     seeds = sorted({seed for some in outcome.seeds.values() for seed in some})
-    number = f"{len(seeds)} seed{'s' if len(seeds) > 1 else ''}"
+    number = many(len(seeds), "seed")
     facts = [
         f"Published: {study.document}",
         f"Reproduced on {when:%Y-%m-%d} with {made_by(run.manifest['versions'])}; {number}"
@@ -93,12 +94,12 @@ def _listed(seeds: Sequence[int]) -> str:
     return ", ".join(map(str, seeds[:6])) + (", …" if len(seeds) > 6 else "")
 
 
-def _assumed(sections: Sequence[object]) -> list[Slide]:
+def _assumed(sections: Sequence[Section]) -> list[Slide]:
     slides: list[Slide] = []
     for section in sections:
-        if getattr(section, "id", "") != "assumptions":
+        if section.id != "assumptions":
             continue
-        for part in getattr(section, "parts", ()):
+        for part in section.parts:
             if not isinstance(part, Table) or part.folded:
                 continue
             name = part.title.partition(":")[0]
@@ -107,7 +108,7 @@ def _assumed(sections: Sequence[object]) -> list[Slide]:
             kept = [n for n, column in enumerate(part.columns) if column.title != "set by"]
             told = Rows(
                 [part.columns[n].title for n in kept],
-                [False for _ in kept],
+                [False] * len(kept),
                 [[row[n] for n in kept] for row in part.rows],
             )
             slides += layout.table("assumptions", f"Assumptions: {name.lower()}", told)
@@ -147,7 +148,7 @@ def _numbers(outcome: Outcome) -> list[Slide]:
 
 
 def _kept(told: Rows) -> Rows:
-    """Leave out columns that say nothing in any row."""
+    """Leave out columns that are empty, or `-`, in all rows."""
     kept = [n for n in range(len(told.titles)) if any(row[n] not in ("", "-") for row in told.rows)]
     return Rows(
         [told.titles[n] for n in kept],
@@ -176,7 +177,7 @@ def _figures(
 ) -> list[Slide]:
     wanted = declared(outcome)
     seen = [one for one in wanted.observations if one.key in outcome.points]
-    # They were run for the page: here they are only opened.
+    # The page has run these already, so this only opens their results.
     runs = observe(outcome, seen, progress)
     labels = {one.id: one.label for one in seen}
     by_id = {figure.id: figure for figure in figures}
@@ -191,7 +192,7 @@ def _figures(
         made = pen.figures(figure, sentence, figure.caption)
         measures = teller.measures(entry)
         if len(made) > 1 and entry["kind"] in ("completion", "bars") and "beside" not in entry:
-            # A slide a measure, each with a sentence of its own.
+            # One slide for each measure, each with its own sentence.
             made = []
             for name in measures:
                 one = {**entry, "measures": [name]}
@@ -205,13 +206,13 @@ def _figures(
             about = Assumptions(chosen[0][1])
             shot = shoot(about.layout, chosen, film.get("window"))
             svgs = moments(shot, about.named)
-            title = "The fabric when most waits"
+            title = "The fabric when most bytes wait"
             slides += pen.drawings("figure", title, svgs, said.film(shot), film.get("caption", ""))
     return slides
 
 
 def _differs(outcome: Outcome) -> list[Slide]:
-    """Say which of the document's numbers and claims are not met, and by how much."""
+    """Return slides of the document's numbers and claims that are not met."""
     numbers = [row for row in outcome.rows if row.verdict in OFF and not row.is_claim]
     claims = [row for row in outcome.rows if row.verdict in OFF and row.is_claim]
     title = "What differs from the document"
@@ -230,9 +231,9 @@ def _differs(outcome: Outcome) -> list[Slide]:
         lead = f"{len(claims)} of {sum(r.is_claim for r in outcome.rows)} claims do not hold here."
         slides += layout.table("differs", f"{title}: claims", told, lead)
     if not slides:
-        said_so = "All of the document's numbers lie within their bands, and its claims hold."
-        slides = layout.text("differs", title, [said_so])
-    where = f"Which choices are open, and why numbers differ: studies/{outcome.study.id}/README.md."
+        met = "All of the document's numbers lie within their bands, and its claims hold."
+        slides = layout.text("differs", title, [met])
+    where = f"studies/{outcome.study.id}/README.md explains open choices, and why numbers differ."
     return [
         *slides,
         *layout.text("differs", "How to read this", [*outcome.summary.sentences, where]),

@@ -1,4 +1,4 @@
-"""What a deck says of a sweep: its answer, curves, maps and effects."""
+"""Slides of a sweep: its answer, points, curves, maps and effects."""
 
 from __future__ import annotations
 
@@ -34,7 +34,7 @@ _WARNINGS = 5
 
 
 def of_sweep(sweep: Sweep, pen: Pen) -> Talk:
-    """Tell of a sweep, finished or not."""
+    """Return the content of a deck of a sweep, finished or not."""
     page = sweep_page(sweep)
     plots = SweepPlots(sweep)
     manifest = sweep.manifest
@@ -58,7 +58,7 @@ def of_sweep(sweep: Sweep, pen: Pen) -> Talk:
     commands = [part.text for part in section.parts if isinstance(part, Code)]
     place = shlex.quote(str(sweep.directory))
     commands.append(f'backwater query {place} "select * from points"')
-    slides += commands_slides(commands, ["Points that are there already are not run again."])
+    slides += commands_slides(commands, ["Points that are complete are not run again."])
     dates = _dates(sweep)
     seeds = sorted({row["seed"] for row in sweep.points.to_pylist()})
     when = f" of {dates[0][:10]}" if dates else ""
@@ -73,7 +73,7 @@ def of_sweep(sweep: Sweep, pen: Pen) -> Talk:
 
 
 def _dates(sweep: Sweep) -> list[str]:
-    """Give the date at which a sweep was last heard of: its manifest has none."""
+    """Return the date of a sweep's last progress, if known: its manifest has no date."""
     try:
         found = json.loads(text_of(sweep.directory / PROGRESS))
     except (OSError, ValueError):
@@ -104,9 +104,9 @@ def _assumed(sweep: Sweep, plots: SweepPlots) -> list[Slide]:
         some = ", ".join(texts[:12]) + (f", … ({len(texts)} values)" if len(texts) > 12 else "")
         rows.append([key, some, _meaning(key)])
     if any(plots.variants):
-        rows.append(["variant", ", ".join(plots.variants), "a table of the scenario's file"])
+        rows.append(["variant", ", ".join(plots.variants), "a table of the scenario file"])
     for key, value in (sweep.manifest.get("set") or {}).items():
-        rows.append([key, str(value), f"the same at every point: {_meaning(key)}"])
+        rows.append([key, str(value), f"same at every point: {_meaning(key)}"])
     told = Rows(("parameter", "values", "what it is"), (False,) * 3, rows)
     slides = layout.table("assumptions", "Assumptions: what is varied", told)
     if (probe := Probe.of(sweep)) is not None:
@@ -123,7 +123,7 @@ def _meaning(key: str) -> str:
 
 
 def _metrics(plots: SweepPlots) -> list[str]:
-    """Give the metrics that the page draws, in its order; where there are none, the usual ones."""
+    """Return the metrics that the page draws, in its order; if it draws none, the usual ones."""
     usual = [name for name in plots.metrics if name.startswith("max_fct:")]
     usual += [name for name in ("pauses", "drops") if name in plots.metrics]
     return plots.telling(_METRICS) or usual[:_METRICS]

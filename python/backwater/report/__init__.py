@@ -1,4 +1,4 @@
-"""Reports: one page that needs nothing else, and its figures as SVG, PNG and PDF.
+"""Reports: one self-contained page, and its figures as SVG, PNG and PDF.
 
 from backwater import report
 
@@ -13,7 +13,6 @@ from __future__ import annotations
 from pathlib import Path
 from typing import TYPE_CHECKING
 
-from backwater.errors import ResultError
 from backwater.manifest import COMPARISON, RUN, SEEDS, STUDY, SWEEP, judging, say_build
 from backwater.reading import load_comparison
 from backwater.repetitions import load_series
@@ -43,12 +42,11 @@ def of(
     *,
     rerun: bool | None = None,
 ) -> Page:
-    """Report what a result directory holds: a run, repeated runs, a comparison, a study, a sweep.
+    """Report the results in a directory: a run, repeated runs, a comparison, a study or a sweep.
 
-    What is shown over time is run once more, into `observed/` of the directory, where the run took
-    no samples of it. `rerun`: False does so never, True also if the run took more than ten minutes.
-    A study's runs have none, so theirs are always done. Raises `ResultError` if the directory holds
-    none of these.
+    A run without samples is repeated with them, into `observed/` of the directory, to show it over
+    time. With `rerun` False it is not; with True it is even if it took more than ten minutes. Runs
+    of a study are always repeated. Raises `ResultError` if the directory holds no such results.
     """
     path = Path(directory)
     manifest = manifest_at(path, RUN, SEEDS, STUDY, COMPARISON, SWEEP)
@@ -64,6 +62,4 @@ def of(
             run = load_run(path)
             return run_page(run, observed(run, rerun, progress))
         series = load_series(path)
-        if not series.runs:
-            raise ResultError(f"{path}: holds no runs", "it was killed before one had ended")
         return seeds_page(series, observed(first_of(series), rerun, progress))

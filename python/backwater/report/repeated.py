@@ -6,6 +6,7 @@ import math
 from dataclasses import replace
 from typing import TYPE_CHECKING, Any
 
+from backwater.errors import ResultError
 from backwater.findings import headlines, over_runs
 from backwater.numbers.repeats import fold, named, said_same
 from backwater.numbers.run import groups
@@ -37,7 +38,14 @@ PANELS = ("mean", "p50", "p99", "max")
 
 
 def first_of(series: Series) -> Run:
-    """Give the run that stands for a series where one alone can be shown: the first complete."""
+    """Return the run that represents a series: the first complete one, or else the first.
+
+    Raises `ResultError` for a series without runs.
+    """
+    if not series.runs:
+        raise ResultError(
+            f"{series.directory}: holds no runs", "it was killed before the end of its first run"
+        )
     return next((run for run in series.runs if run.status == "done"), series.runs[0])
 
 

@@ -517,4 +517,4 @@ def test_pauses_that_one_of_two_scenarios_has_alone_are_told(command: Command, s
     text = " ".join(
         word for part in paused.parts if isinstance(part, Text) for word in part.paragraphs
     )
-    assert re.search(r"small: .* is held longest: \d+ times, [\d.]+ us in all\.", text), text
+    assert re.search(r"small: .* is paused longest: \d+ times, [\d.]+ us in all\.", text), text

@@ -137,7 +137,7 @@ def test_a_curve_of_many_settings_says_what_it_is_a_mean_over() -> None:
     ("seeds", "sentence", "under"),
     [
         (5, "no effect of pfc.xoff and topology.link_delay on m is told from noise", "grey: not"),
-        (1, "; with one seed it is not known what of it is noise.", "one seed: what of it"),
+        (1, "; with one seed, noise cannot be told from effects.", "one seed: what of it"),
     ],
 )
 def test_effects_of_noise_are_not_told_as_effects(seeds: int, sentence: str, under: str) -> None:
