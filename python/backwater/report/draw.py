@@ -1,7 +1,7 @@
-"""The fabric as SVG: its tiers with the scenario's flows on them, or its state at one instant.
+"""The fabric as SVG: its tiers with the scenario's flows, or its state at one instant.
 
-What is drawn carries its own style, so that a file of it looks the same in a browser, on a slide
-and in print. Names come from scenarios and are escaped.
+Drawings need no style sheet, so that they look the same in a browser, on a slide and in print.
+Names come from scenarios and are escaped.
 """
 
 from __future__ import annotations
@@ -21,53 +21,53 @@ if TYPE_CHECKING:
     from backwater.report.faults import Outage
 
 Edge = tuple[int, int]
-"""A direction of a link: the number of the sending block and of the receiving one."""
+"""A direction of a link: the numbers of the sending and of the receiving block."""
 
 MOST_ARROWS = 16
-"""Arrows of a group; of more flows only the hosts are marked."""
+"""Most arrows of a group; if it has more flows, only their hosts are marked."""
 
 
 TOUCHING = 20.0
-"""What a letter takes on a phone, where names have 34 pixels of the drawing."""
+"""Width of a letter on a phone, where names are 34 pixels of the drawing high."""
 BOX = 11.0
-"""Half of the height of a switch's box."""
+"""Half the height of a switch's box."""
 QUEUE, PAUSE = 24.0, 44.0
-"""Where queues and pauses are drawn: so far from a switch's middle on a link straight down."""
+"""Distance of queues and pauses from the middle of a switch, on a link straight down."""
 
 
 @dataclass(frozen=True)
 class State:
-    """What one direction of a link is at one instant."""
+    """The state of one direction of a link at one instant."""
 
     busy: float
-    """Share of its rate, 0 to 1."""
+    """Utilisation, 0 to 1."""
     depth: float
-    """What waits for it, of the deepest queue there is, 0 to 1."""
+    """Bytes that wait for it, as a share of the deepest queue, 0 to 1."""
     paused: bool
 
 
 def shade(busy: float) -> str:
-    """Colour of a link so busy."""
+    """Return the colour of a link with a utilisation."""
     return SHADES[min(len(SHADES) - 1, int(busy * len(SHADES)))]
 
 
 def breadth(busy: float, scale: float = 1.0) -> float:
-    """Width of a link so busy, in pixels."""
+    """Return the width of a link with a utilisation, in pixels."""
     return (1.2 + 3.2 * busy) * scale
 
 
 def radius(depth: float, scale: float = 1.0) -> float:
-    """Radius of a queue so deep: its area is proportional to the depth."""
+    """Return the radius of a queue, in pixels: its area is proportional to its depth."""
     return 13 * math.sqrt(depth * scale)
 
 
 def scale_of(layout: Layout) -> float:
-    """Give how large marks are beside those of a small fabric."""
+    """Return the size of marks relative to a small fabric."""
     return max(0.35, min(1.0, MANY / max(1, layout.trunks)))
 
 
 def ends(layout: Layout, edge: Edge) -> tuple[float, float, float, float]:
-    """Give the line of one direction, a little to the right of the link's middle."""
+    """Return x and y of both ends of a direction's line, a little right of the link's middle."""
     a, b = layout.blocks[edge[0]], layout.blocks[edge[1]]
     dx, dy = b.x - a.x, b.y - a.y
     long = math.hypot(dx, dy) or 1.0
@@ -77,25 +77,28 @@ def ends(layout: Layout, edge: Edge) -> tuple[float, float, float, float]:
 
 
 def box(space: float) -> float:
-    """Give the width of a switch's box where its neighbours in the row are so far away."""
+    """Return the width of a switch's box; `space` is the distance of neighbours in its row."""
     return min(84.0, max(10.0, space * 0.72))
 
 
 def along(layout: Layout, edge: Edge, pixels: float) -> tuple[float, float]:
-    """Give the point of a direction so far below its sender's box, at most at the link's middle."""
+    """Return the point of a direction near its sender, at most at the middle of the link.
+
+    `pixels` is its distance from the middle of a switch, on a link straight down.
+    """
     x1, y1, x2, y2 = ends(layout, edge)
     dx, dy = abs(x2 - x1), abs(y2 - y1)
     long = math.hypot(dx, dy) or 1.0
     sender = layout.blocks[edge[0]]
-    half = 0.0 if sender.host else box(layout.room(sender.y)) / 2
-    # Where the link leaves the box, as a share of its length: at the side, or above or below.
+    half = 0.0 if sender.host else box(layout.rooms[sender.y]) / 2
+    # The share of the link inside the box, which it leaves at a side, or above or below.
     leaves = min(half / dx if dx else 1.0, BOX / dy if dy else 1.0)
     share = min(0.5, leaves + (pixels - BOX) / long)
     return x1 + share * (x2 - x1), y1 + share * (y2 - y1)
 
 
 def svg(width: float, height: float, content: list[str], label: str, attributes: str = "") -> str:
-    """Wrap drawn things; `label` is what a screen reader says of them."""
+    """Return elements as one drawing; screen readers read its `label`."""
     return (
         f'<svg xmlns="http://www.w3.org/2000/svg" viewBox="0 0 {width:.0f} {height:.0f}" '
         f'role="img" aria-label="{escape(label)}" font-family="{escape(FONT)}" {attributes}>'
@@ -112,7 +115,7 @@ def words(
     anchor: str = "start",
     kind: str = "",
 ) -> str:
-    """Write text; `kind` is by what the page's style knows it."""
+    """Return text as SVG; `kind` is its CSS class."""
     known = f' class="{kind}"' if kind else ""
     return (
         f'<text{known} x="{x:.1f}" y="{y:.1f}" font-size="{size:g}" fill="{colour}" '
@@ -121,7 +124,7 @@ def words(
 
 
 def links(layout: Layout) -> str:
-    """Draw every link as a thin grey line, thicker the faster it is."""
+    """Draw all links as thin grey lines; faster ones are thicker."""
     thin = 0.7 if len(layout.edges) > 200 else 1.2
     fastest = max(layout.rates.values(), default=1) or 1
     paths: dict[int, list[str]] = {}
@@ -138,17 +141,16 @@ def links(layout: Layout) -> str:
 
 
 def nodes(layout: Layout, named: set[int], text: float = 1.0) -> str:
-    """Draw every node: hosts round, switches square; `named` hosts have their names.
+    """Draw all nodes: hosts round, switches square; `named` hosts always have their names.
 
-    `text` is how much larger names are than usual.
+    `text` enlarges names.
     """
     parts, close = [], []
-    room = {y: layout.room(y) for _, y in layout.rows}
     last = (-99.0, 0.0)
     for i, block in enumerate(layout.blocks):
-        space = room[block.y]
+        space = layout.rooms[block.y]
         if len(block.members) > 1:
-            # Too small to be read, other than from close by.
+            # Legible only when the drawing is enlarged.
             fits = min(6.0, 0.95 * space / (0.56 * len(block.name)))
             y = block.y + BOX + 1.1 * fits
             name = words(block.x, y, block.name, round(fits, 1), INK, "middle", "full")
@@ -161,7 +163,7 @@ def nodes(layout: Layout, named: set[int], text: float = 1.0) -> str:
             )
             if i in named or space > 44 * max(1.0, 0.55 * text):
                 up = block.y < layout.height / 2
-                # A name beside that of its neighbour goes a line further.
+                # A name that would touch that of its neighbour moves a line away.
                 near = 7 * text * len(block.short)
                 crowded = block.y == last[1] and block.x - last[0] < near
                 further = 12 * text if crowded else 0
@@ -187,14 +189,14 @@ def nodes(layout: Layout, named: set[int], text: float = 1.0) -> str:
 
 def state(
     layout: Layout, states: Mapping[Edge, State], marks: Mapping[Edge, int] | None = None
-) -> str:
-    """Draw the state of links: utilisation, queues at the sending end, paused ports.
+) -> tuple[str, str]:
+    """Draw the state of links: utilisation, and above nodes queues at senders and paused ports.
 
-    `marks` numbers the directions, for the page's script to find them by.
+    `marks` numbers the directions for the page's script.
     """
     lines, queues, pauses = [], [], []
     scale = scale_of(layout)
-    # What is numbered is to be seen at another time; a drawing of one time has only what it shows.
+    # The script shows what is hidden now at other times; a drawing of one time leaves it out.
     later = marks is not None
     for edge, one in states.items():
         mark = "" if marks is None else f' data-e="{marks[edge]}"'
@@ -218,10 +220,11 @@ def state(
                 '<path d="M-2 -3.2V3.2M2 -3.2V3.2"/></g>'
             )
     return (
-        f'<g class="links">{"".join(lines)}</g>@<g class="queues" fill="{ORANGE}" '
+        f'<g class="links">{"".join(lines)}</g>',
+        f'<g class="queues" fill="{ORANGE}" '
         f'fill-opacity=".9" stroke="#6b4a00" stroke-width=".8">{"".join(queues)}</g>'
         f'<g class="pauses" fill="{VERMILLION}" stroke="white" stroke-width="1.8">'
-        f"{''.join(pauses)}</g>"
+        f"{''.join(pauses)}</g>",
     )
 
 
@@ -236,16 +239,16 @@ def fabric(
 ) -> str:
     """Draw the fabric in a state: links below nodes, queues and pauses above them.
 
-    `text` is how much larger names are than usual. Of `outages` those at this time are seen.
+    `text` enlarges names. Those of `outages` that last at `time`, in ps, are visible.
     """
-    under, over = state(layout, states, marks).split("@", 1)
+    under, over = state(layout, states, marks)
     under += failed(layout, outages, time)
     over += failed(layout, outages, time, hosts=True)
     return links(layout) + under + nodes(layout, named, text) + over + tiers(layout, text)
 
 
 def tiers(layout: Layout, text: float = 1.0) -> str:
-    """Name the rows at the left, and the rates between them; `text` enlarges names."""
+    """Name the rows on the left, and the rates between them; `text` enlarges names."""
     x, anchor = (0.0, "start") if text == 1 else (LEFT - 14, "end")
     rows = "".join(
         words(x, y + 4 + 15 * text * line, part, 12 * text, FAINT, anchor)
@@ -265,9 +268,9 @@ def topology(
     text: float = 1.0,
     outages: Sequence[Outage] = (),
 ) -> str:
-    """Draw the tiers with the flows of the scenario on them, a colour and a dash a group.
+    """Draw the tiers with the scenario's flows; each group has a colour and a dash.
 
-    `text` is how much larger names are than usual.
+    `text` enlarges names.
     """
     arrows: list[str] = []
     named: set[int] = set()
@@ -299,7 +302,7 @@ def topology(
     if "unknown" in sketch:
         drawn = {group: sketch["reasons"].get(group, sketch["unknown"]) for group in groups}
     legend, top = _legend(groups, drawn, text)
-    # Larger names of tiers end where they usually do, and begin further to the left.
+    # Larger names of tiers end at the same place, and begin further to the left.
     left = (46 if text < 2 else 80) * (text - 1)
     body = (
         f"<defs>{heads}</defs>{legend}"
@@ -320,11 +323,11 @@ def _arrow(layout: Layout, group: str, way: list[int], groups: list[str]) -> str
     )
     if len(points) == 2:
         a, b = points
-        # Its top is below the next switches: through one of them it would look as if chosen.
+        # Its top is below the next switches: an arrow through one would look like its path.
         upper = min(a.y, b.y)
         above = max((y for _, y in layout.rows if y < upper), default=upper - 60)
         top = upper - (upper - above) * (0.3 + 0.4 * min(1.0, abs(a.x - b.x) / WIDTH))
-        # Groups with the same ends do not cover one another.
+        # Arrows of groups with the same ends must not coincide.
         top -= 7 * number
         bend = f"{(a.x + b.x) / 2:.1f} {2 * top - (a.y + b.y) / 2:.1f}"
         path = f"M{a.x:.1f} {a.y:.1f}Q{bend} {b.x:.1f} {b.y:.1f}"
@@ -332,22 +335,25 @@ def _arrow(layout: Layout, group: str, way: list[int], groups: list[str]) -> str
     # Groups that share a link lie side by side.
     off = 3.6 * (number - (len(groups) - 1) / 2)
     path = "M" + "L".join(f"{p.x + off:.1f} {p.y:.1f}" for p in points)
-    dashes = " ".join(str(length) for length in of(group, DASHES, groups))
-    dashed = "" if number == 0 else f' stroke-dasharray="{dashes}"'
-    return f'<path d="{path}" {stroke} stroke-linejoin="round"{dashed}/>'
+    return f'<path d="{path}" {stroke} stroke-linejoin="round"{_dashed(group, groups)}/>'
+
+
+def _dashed(group: str, groups: list[str]) -> str:
+    """Return the attribute of a group's dash; the first group has solid lines."""
+    dashes = " ".join(map(str, of(group, DASHES, groups)))
+    return "" if group == groups[0] else f' stroke-dasharray="{dashes}"'
 
 
 def _marks(
     layout: Layout, group: str, senders: set[int], receivers: set[int], groups: list[str]
 ) -> str:
-    """Mark who sends (triangle up) and who receives (triangle down), a row a group."""
+    """Mark senders (triangle up) and receivers (triangle down), with one row for each group."""
     colour = of(group, COLOURS, groups)
-    room = {y: layout.room(y) for _, y in layout.rows}
     parts = []
     for blocks, sign in ((senders, -1), (receivers, 1)):
         for i in blocks:
             block = layout.blocks[i]
-            size = min(5.0, max(2.2, room[block.y] * 0.4))
+            size = min(5.0, max(2.2, layout.rooms[block.y] * 0.4))
             down = block.y > layout.height / 2
             y = block.y + 20 + 10 * groups.index(group) if down else block.y - 22
             parts.append(
@@ -358,19 +364,17 @@ def _marks(
 
 
 def _legend(groups: list[str], drawn: Mapping[str, str], larger: float) -> tuple[str, float]:
-    """Name the groups above the picture; also gives how far down that reaches."""
+    """Return the names of groups, above the drawing, and the height that they take."""
     parts, x, y = [], 0.0, 16.0 * larger
-    for number, group in enumerate(groups):
+    for group in groups:
         text = f"{group}: {drawn.get(group, 'known only during the run')}"
         width = 50 + 7.2 * larger * len(text)
         if x and x + width > WIDTH:
             x, y = 0.0, y + 22 * larger
         colour = of(group, COLOURS, groups)
-        dashes = " ".join(str(length) for length in of(group, DASHES, groups))
-        dashed = "" if number == 0 else f' stroke-dasharray="{dashes}"'
         parts.append(
-            f'<path d="M{x:.1f} {y - 4:.0f}h26" stroke="{colour}" stroke-width="3"{dashed}/>'
-            + words(x + 32, y, text, 13 * larger)
+            f'<path d="M{x:.1f} {y - 4:.0f}h26" stroke="{colour}" stroke-width="3"'
+            f"{_dashed(group, groups)}/>" + words(x + 32, y, text, 13 * larger)
         )
         x += width
     return "".join(parts), y + 16

@@ -1,4 +1,4 @@
-"""What links, queues, pauses and failures of a drawn fabric mean."""
+"""The key of a drawn fabric: links, queues, pauses and faults."""
 
 from __future__ import annotations
 
@@ -15,14 +15,14 @@ if TYPE_CHECKING:
     from collections.abc import Collection
 
 LETTER = 6.9
-"""Width of a letter of 13 pixels, about."""
+"""Approximate width of a letter of 13 pixels."""
 ROW, HEIGHT = 30.0, 40.0
-"""From a row of signs to the next, and what the last one takes."""
+"""Distance between two rows of signs, and height of the last row."""
 
 
 @dataclass(frozen=True)
 class Sign:
-    """One explained sign: what is drawn, how wide that is, and the words behind it."""
+    """A sign: its drawing with the width of that, and the words that explain it."""
 
     drawn: str
     width: float
@@ -36,28 +36,28 @@ class Sign:
 
 
 def signs(deepest: int, faults: Collection[str] = ()) -> list[Sign]:
-    """Explain what a film shows; the largest circle stands for `deepest` bytes.
+    """Return the signs of a film; the largest circle means `deepest` bytes.
 
-    `faults` are the signs of what fails.
+    `faults` has the drawn signs of faults that occur.
     """
     most = f"{deepest / 1e6:.3g} MB" if deepest >= 1e6 else f"{deepest / 1e3:.3g} KB"
-    busy, x = [], 0.0
+    busy, wide = [], 0.0
     for i in range(len(SHADES)):
         share = (i + 0.5) / len(SHADES)
         line = f'stroke="{shade(share)}" stroke-width="{breadth(share):.1f}"'
-        busy.append(f'<path d="M{x:.0f} 20h34" {line}/>')
-        x += 36
-    circles, y = [], 0.0
+        busy.append(f'<path d="M{wide:.0f} 20h34" {line}/>')
+        wide += 36
+    circles, x = [], 0.0
     for share in (0.1, 0.4, 1.0):
         r = radius(share)
         circles.append(
-            f'<circle cx="{y + r:.1f}" cy="20" r="{r:.1f}" fill="{ORANGE}" fill-opacity=".9" '
+            f'<circle cx="{x + r:.1f}" cy="20" r="{r:.1f}" fill="{ORANGE}" fill-opacity=".9" '
             'stroke="#6b4a00" stroke-width=".8"/>'
         )
-        y += 2 * r + 4
+        x += 2 * r + 4
     found = [
-        Sign("".join(busy), x, "share of its rate that a link sends, 0 to 100 %"),
-        Sign("".join(circles), y, f"waiting for the link, most {most}"),
+        Sign("".join(busy), wide, "share of its rate that a link sends, 0 to 100 %"),
+        Sign("".join(circles), x, f"waiting for the link, most {most}"),
         Sign(f'<g transform="translate(8 20)">{PAUSE}</g>', 16, "port paused"),
     ]
     for sign, what in EXPLAINED.items():
@@ -67,7 +67,7 @@ def signs(deepest: int, faults: Collection[str] = ()) -> list[Sign]:
 
 
 def key(deepest: int, faults: Collection[str], width: float) -> tuple[str, float]:
-    """Write the signs in rows of a width, for a drawing; also gives how high they are."""
+    """Return the signs as SVG in rows of at most `width`, and their height."""
     parts, x, y = [], 0.0, 0.0
     for sign in signs(deepest, faults):
         if x and x + room(sign) > width:
@@ -79,7 +79,7 @@ def key(deepest: int, faults: Collection[str], width: float) -> tuple[str, float
 
 
 def room(sign: Sign) -> float:
-    """Give the width that a sign takes with its words."""
+    """Return the width of a sign with its words."""
     return sign.width + 26 + LETTER * len(sign.text)
 
 

@@ -1,7 +1,7 @@
-"""Where the nodes of a topology are drawn: tiers in rows, hosts beside their switches.
+"""Positions of the nodes of a drawn topology: tiers in rows, hosts beside their switches.
 
-A large fabric is drawn in blocks: the hosts of a switch as one, and switches by pod (what hangs
-together without the top tier), so that 2048 hosts are as readable as 128.
+A large fabric is drawn as blocks, so that 2048 hosts are as readable as 128: one of the hosts of a
+switch, one of the switches of a pod (nodes that stay connected without the top tier).
 """
 
 from __future__ import annotations
@@ -9,27 +9,28 @@ from __future__ import annotations
 import itertools
 from collections import deque
 from dataclasses import dataclass, field
+from functools import cached_property
 from typing import TYPE_CHECKING, Any
 
 if TYPE_CHECKING:
-    from collections.abc import Mapping, Sequence
+    from collections.abc import Collection, Mapping, Sequence
 
 WIDTH = 1120.0
 LEFT, MARGIN = 76.0, 28.0
-"""Room for the names of tiers, and to the other sides."""
+"""Space on the left, for names of tiers, and on the other sides."""
 ROW, HIGH_ROW, MANY = 150.0, 230.0, 160
-"""Height from one tier to the next, and where more than MANY lines join switches: it is larger."""
+"""Height from one tier to the next; HIGH_ROW if more than MANY lines join switches."""
 
 MOST_HOSTS = 200
-"""More hosts are drawn as a block a switch."""
+"""With more hosts, those of each switch are drawn as one block."""
 MOST_SWITCHES, FEWER_SWITCHES, MOST_LINES = 48, 24, 800
-"""More switches in a tier are drawn as a block a pod, or a run of them; fewer if they would be
-joined by more than so many lines."""
+"""With more switches in a tier, those of a pod, or runs of them, are drawn as one block. The lower
+limit holds if the blocks would be joined by more than MOST_LINES lines."""
 
 
 @dataclass
 class Block:
-    """One drawn node: a node of the network, or several that are drawn as one."""
+    """A drawn node: one node of the network, or several that are drawn as one."""
 
     name: str
     tier: str
@@ -40,12 +41,12 @@ class Block:
 
     @property
     def label(self) -> str:
-        """Its name, and how many nodes it stands for."""
+        """Its name, and the number of its nodes if there are several."""
         return self.name if len(self.members) == 1 else f"{self.name} ({len(self.members)})"
 
     @property
     def short(self) -> str:
-        """What is written at it: its name, or how many nodes it stands for."""
+        """The text at the block: its name, or the number of its nodes if there are several."""
         return self.name if len(self.members) == 1 else f"×{len(self.members)}"  # noqa: RUF001
 
 
@@ -57,45 +58,42 @@ class Layout:
     of: dict[int, int]
     """The block of each node."""
     edges: dict[tuple[int, int], int]
-    """Links between two blocks, the lower number first, and how many."""
+    """Number of links between two blocks; the lower block comes first."""
     rows: list[tuple[str, float]]
     """Name and height of each row, from the top."""
     height: float
     names: dict[str, int] = field(default_factory=dict)
     """Number of each node by its name."""
     hosts: list[str] = field(default_factory=list)
-    """Name of each host by its number, as tables of flows have it."""
+    """Name of each host, by its number in tables of flows."""
     rates: dict[tuple[int, int], int] = field(default_factory=dict)
-    """The rate of each of `edges`, in b/s: of several links the fastest."""
+    """Rate of each of `edges`, in b/s; the greatest if it has several links."""
     speeds: list[tuple[str, float]] = field(default_factory=list)
-    """Rates between two rows as text, and the height between them."""
+    """Rates between two rows as text, and their height."""
     trunks: int = 0
-    """Lines that join two switches: of many each is thinner, and queues are smaller."""
-    _rooms: dict[float, float] = field(default_factory=dict, repr=False)
+    """Lines that join two switches; with many, lines are thinner and queues smaller."""
 
     @property
     def aggregated(self) -> bool:
-        """Whether some block stands for several nodes."""
+        """True if a block stands for several nodes."""
         return any(len(block.members) > 1 for block in self.blocks)
 
-    def room(self, y: float) -> float:
-        """Give the least distance between two neighbours of the row at a height."""
-        if y not in self._rooms:
-            self._rooms[y] = self._room(y)
-        return self._rooms[y]
-
-    def _room(self, y: float) -> float:
-        row = sorted(block.x for block in self.blocks if block.y == y)
-        return min((b - a for a, b in itertools.pairwise(row)), default=WIDTH / 2)
+    @cached_property
+    def rooms(self) -> dict[float, float]:
+        """The least distance between neighbours of a row, by the height of the row."""
+        rows: dict[float, list[float]] = {}
+        for block in self.blocks:
+            rows.setdefault(block.y, []).append(block.x)
+        return {
+            y: min((b - a for a, b in itertools.pairwise(sorted(row))), default=WIDTH / 2)
+            for y, row in rows.items()
+        }
 
 
 def lay_out(sketch: Mapping[str, Any]) -> Layout:
-    """Lay out what `Scenario.sketch` gives."""
+    """Lay out a sketch, as `Scenario.sketch` returns it."""
     nodes: Sequence[tuple[str, str, bool]] = sketch["nodes"]
-    near: list[list[int]] = [[] for _ in nodes]
-    for a, b, _, _ in sketch["links"]:
-        near[a].append(b)
-        near[b].append(a)
+    near = _neighbours(sketch)
     depth = _depths(nodes, near)
     for most in (MOST_SWITCHES, FEWER_SWITCHES):
         blocks = _blocks(nodes, near, depth, most)
@@ -128,7 +126,7 @@ def lay_out(sketch: Mapping[str, Any]) -> Layout:
 
 
 def _speed(rates: set[int]) -> str:
-    """Write the rates of links between two rows."""
+    """Return the rates of links between two rows as text."""
     low, high = (f"{rate / 1e9:g}" for rate in (min(rates), max(rates)))
     if low == high:
         return f"{low} Gb/s"
@@ -136,40 +134,47 @@ def _speed(rates: set[int]) -> str:
 
 
 def only_way(sketch: Mapping[str, Any], source: int, target: int) -> list[int] | None:
-    """Give the shortest way between two nodes if there is but one."""
-    near: list[set[int]] = [set() for _ in sketch["nodes"]]
-    for a, b, _, _ in sketch["links"]:
-        near[a].add(b)
-        near[b].add(a)
-    distance, ways, before = {source: 0}, {source: 1}, {source: source}
-    queue = deque([source])
-    while queue:
-        node = queue.popleft()
-        for other in near[node]:
-            if other not in distance:
-                distance[other], ways[other], before[other] = distance[node] + 1, 0, node
-                queue.append(other)
-            if distance[other] == distance[node] + 1:
-                ways[other] += ways[node]
-    if ways.get(target) != 1:
+    """Return the shortest path between two nodes, or None if there are several or none."""
+    near = _neighbours(sketch)
+    distance = _distances(near, [source])
+    if target not in distance:
         return None
     way = [target]
     while way[-1] != source:
-        way.append(before[way[-1]])
+        before = {node for node in near[way[-1]] if distance[node] < distance[way[-1]]}
+        if len(before) > 1:
+            return None
+        way += before
     return way[::-1]
 
 
-def _depths(nodes: Sequence[tuple[str, str, bool]], near: list[list[int]]) -> list[int]:
-    """Links from each node to the nearest host."""
-    depth = [0 if host else -1 for _, _, host in nodes]
-    queue = deque(i for i, (_, _, host) in enumerate(nodes) if host)
+def _neighbours(sketch: Mapping[str, Any]) -> list[list[int]]:
+    near: list[list[int]] = [[] for _ in sketch["nodes"]]
+    for a, b, _, _ in sketch["links"]:
+        near[a].append(b)
+        near[b].append(a)
+    return near
+
+
+def _distances(
+    near: list[list[int]], starts: Sequence[int], closed: Collection[int] = ()
+) -> dict[int, int]:
+    """Return the links from the nearest of `starts` to each node, on paths without `closed`."""
+    found = dict.fromkeys(starts, 0)
+    queue = deque(starts)
     while queue:
         node = queue.popleft()
         for other in near[node]:
-            if depth[other] < 0:
-                depth[other] = depth[node] + 1
+            if other not in found and other not in closed:
+                found[other] = found[node] + 1
                 queue.append(other)
-    return [max(value, 1) if not nodes[i][2] else 0 for i, value in enumerate(depth)]
+    return found
+
+
+def _depths(nodes: Sequence[tuple[str, str, bool]], near: list[list[int]]) -> list[int]:
+    """Return the links from each node to the nearest host; 1 for switches that reach none."""
+    found = _distances(near, [i for i, (_, _, host) in enumerate(nodes) if host])
+    return [found.get(i, 1) for i in range(len(nodes))]
 
 
 def _blocks(
@@ -181,7 +186,7 @@ def _blocks(
     for i in switches:
         tiers.setdefault((depth[i], nodes[i][1]), []).append(i)
     groups: list[list[int]] = []
-    together = _pods(nodes, near, depth)
+    together = _pods(near, depth)
     for members in tiers.values():
         groups += [[i] for i in members] if len(members) <= most else _runs(members, together, most)
     block_of = {i: number for number, members in enumerate(groups) for i in members}
@@ -195,27 +200,19 @@ def _blocks(
     return [Block(_name(nodes, g), nodes[g[0]][1], nodes[g[0]][2], g) for g in groups]
 
 
-def _pods(
-    nodes: Sequence[tuple[str, str, bool]], near: list[list[int]], depth: list[int]
-) -> dict[int, int]:
-    """Number of the pod of each node: what hangs together without the top tier."""
-    top = max(depth, default=0)
+def _pods(near: list[list[int]], depth: list[int]) -> dict[int, int]:
+    """Return the first node of the pod of each node below the top tier."""
+    highest = max(depth, default=0)
+    top = {i for i, value in enumerate(depth) if value == highest}
     pod: dict[int, int] = {}
-    for start in range(len(nodes)):
-        if depth[start] == top or start in pod:
-            continue
-        pod[start] = number = len(set(pod.values())) if start else 0
-        queue = deque([start])
-        while queue:
-            for other in near[queue.popleft()]:
-                if depth[other] != top and other not in pod:
-                    pod[other] = number
-                    queue.append(other)
+    for start in range(len(depth)):
+        if start not in top and start not in pod:
+            pod |= dict.fromkeys(_distances(near, [start], top), start)
     return pod
 
 
 def _runs(members: list[int], pods: dict[int, int], most: int) -> list[list[int]]:
-    """Put a tier's switches together: by pod if that makes few enough, else in runs of the same."""
+    """Group a tier's switches: by pod if that makes few enough groups, else in runs of one size."""
     by_pod: dict[int, list[int]] = {}
     for i in members:
         by_pod.setdefault(pods.get(i, -1), []).append(i)
@@ -233,19 +230,19 @@ def _name(nodes: Sequence[tuple[str, str, bool]], members: list[int]) -> str:
 def _rows(
     blocks: list[Block], edges: dict[tuple[int, int], int], depth: list[int]
 ) -> list[list[int]]:
-    """Rows from the top: switches far from hosts first; hosts of a lone top switch above it."""
+    """Return rows from the top: switches far from hosts first; hosts at the top switch above it."""
     tiers: dict[tuple[int, str], list[int]] = {}
     for i, block in enumerate(blocks):
         if not block.host:
             tiers.setdefault((depth[block.members[0]], block.tier), []).append(i)
-    # Of tiers equally far from hosts the one with more switches is below; else as they come.
+    # Of tiers equally far from hosts, the one with more switches is below.
     order = sorted(tiers, key=lambda key: (-key[0], len(tiers[key]), list(tiers).index(key)))
     if len(order) == 2 and order[0][0] == order[1][0] and order[0][1] == "edge":
         order.reverse()
     rows = [tiers[key] for key in order]
     hosts = [i for i, block in enumerate(blocks) if block.host]
     if len(rows) > 1 and order[0][0] == 1:
-        # Hosts at the top switch as well: they stand above it, the others at the bottom.
+        # The top switch has hosts, too: these are drawn above it, the others at the bottom.
         top = set(rows[0])
         above = [i for i in hosts if any((min(i, t), max(i, t)) in edges for t in top)]
         below = [i for i in hosts if i not in set(above)]
@@ -264,7 +261,7 @@ def _place(
         for i in row:
             blocks[i].y = MARGIN + height * number
         if blocks[row[0]].host:
-            # Beside the switch they hang on, in the order of their numbers.
+            # Beside their switch, in the order of their numbers.
             row.sort(key=lambda i: (min(near.get(i, [0])), blocks[i].members[0]))
         else:
             row.sort(key=lambda i: blocks[i].members[0])
@@ -277,7 +274,7 @@ def _place(
 
 
 def _gaps(row: list[int], near: dict[int, list[int]], blocks: list[Block]) -> list[float]:
-    """Leave a little room between the hosts of two switches."""
+    """Return the gap after each host of a row but the last: between hosts of two switches."""
     if not blocks[row[0]].host or len(row) < 12:
         return [0.0] * (len(row) - 1)
     return [
@@ -287,7 +284,7 @@ def _gaps(row: list[int], near: dict[int, list[int]], blocks: list[Block]) -> li
 
 
 def _tier(blocks: list[Block], row: list[int]) -> str:
-    """Say what stands in a row; in a second line how many a block stands for, if all do alike."""
+    """Return the name of a row; its second line is the size of its blocks, if all have the same."""
     count = sum(len(blocks[i].members) for i in row)
     name = "host" if blocks[row[0]].host else blocks[row[0]].tier
     plural = {"leaf": "leaves", "switch": "switches"}.get(name, f"{name}s")

@@ -1,7 +1,7 @@
-"""The page: parts in sections, put into one file that needs nothing else.
+"""The page: sections of parts, rendered into one self-contained file.
 
-Whatever comes from a scenario is text: the template escapes it, and JSON within the page cannot
-end the script that holds it. A content security policy keeps the page off the network.
+All text from scenarios is untrusted: the template escapes it, and JSON in the page cannot end the
+script element that holds it. A content security policy keeps the page off the network.
 """
 
 from __future__ import annotations
@@ -30,13 +30,13 @@ if TYPE_CHECKING:
 
 
 SCRIPTED = (*SHADES, INK, FAINT, GRID, ORANGE, BLUE, VERMILLION, "white")
-"""Colours that scripts of the page give to what they draw."""
+"""Colours that scripts of the page draw with."""
 SCRIPTS = ("page.js", "film.js", "looks.js")
 
 
 @dataclass(frozen=True)
 class Column:
-    """A table's column."""
+    """A column of a table; `number` aligns it to the right."""
 
     title: str
     number: bool = False
@@ -44,7 +44,7 @@ class Column:
 
 @dataclass(frozen=True)
 class Table:
-    """Rows of text; `classes` is how cells of some texts look."""
+    """Rows of text; `classes` has the CSS class of cells with some texts."""
 
     columns: list[Column]
     rows: list[list[str]]
@@ -57,7 +57,7 @@ class Table:
 
 @dataclass(frozen=True)
 class Code:
-    """Commands or a file."""
+    """Commands, or the content of a file."""
 
     text: str
     title: str = ""
@@ -67,13 +67,13 @@ class Code:
 
 @dataclass(frozen=True)
 class Picture:
-    """Something drawn as SVG."""
+    """An SVG drawing."""
 
     id: str
     drawn: str
     caption: str = ""
     narrow: str = ""
-    """The same with larger names, for phones."""
+    """The same drawing with larger names, for phones."""
     kind: ClassVar[str] = "picture"
 
     @property
@@ -89,7 +89,7 @@ class Picture:
 
 @dataclass(frozen=True)
 class Figure:
-    """A chart with its caption, and what it is the counterpart of in a study's document."""
+    """A chart with its caption; `counterpart` is what a study's document shows instead."""
 
     id: str
     chart: Any
@@ -97,7 +97,7 @@ class Figure:
     caption: str
     counterpart: str = ""
     clock_ps: float | None = None
-    """The unit of its axis of time, in ps, where the slider of a film moves a line on it."""
+    """The unit of its time axis, in ps, if the slider of a film moves a line on it."""
     kind: ClassVar[str] = "figure"
 
     @property
@@ -105,7 +105,7 @@ class Figure:
         """The figure as SVG."""
         return Sheet().svg(self.chart)
 
-    # A page asks for both several times, and each time Altair would write the chart anew.
+    # Cached: a page uses both several times, and Altair would render the chart each time.
     @cached_property
     def svg(self) -> Markup:
         """The drawing, for the page."""
@@ -113,7 +113,7 @@ class Figure:
 
     @cached_property
     def spec(self) -> Markup | None:
-        """What the page draws anew when it is looked at; None of what is only a drawing."""
+        """The Vega-Lite specification that the page renders live; None for a mere drawing."""
         return None if isinstance(self.chart, str) else script_json(self._chart_spec())
 
     def _chart_spec(self) -> dict[str, Any]:
@@ -123,18 +123,18 @@ class Figure:
         return spec if self.clock_ps is None else timed(spec)
 
     def paths(self, folder: Path) -> list[Path]:
-        """Name the files that `save` writes."""
+        """Return the files that `save` writes."""
         return [folder / f"{self.id}.{kind}" for kind in KINDS]
 
     def save(self, folder: Path, sheet: Sheet | None = None) -> list[Path]:
-        """Write SVG, PDF and PNG."""
+        """Write SVG, PDF and PNG, and return their paths. Raises `ResultError`."""
         paths = self.paths(folder)
         for path in paths:
             self.write(path, sheet)
         return paths
 
     def write(self, path: Path, sheet: Sheet | None = None) -> None:
-        """Write one file, of the kind that its name ends with. Raises `ResultError`."""
+        """Write one file, of the kind that its suffix names. Raises `ResultError`."""
         octets = (sheet or Sheet()).octets(self.chart, path.suffix[1:].lower())
         try:
             write_file(path, octets)
@@ -163,26 +163,27 @@ class Page:
     footer: str
     version: str
     failed: list[str] = field(default_factory=list)
-    """What was asked for and not done, before the lead; the command says it, too."""
+    """What the run was asked to do and did not: shown before the lead, and by the command."""
 
     @property
     def figures(self) -> list[Figure]:
-        """Every figure, in order."""
+        """All figures, in order."""
+        return [one for one in self._parts() if isinstance(one, Figure)]
+
+    def _parts(self) -> list[Any]:
+        """Return the parts of all sections, each followed by its charts."""
         parts = [part for section in self.sections for part in section.parts]
-        own = [one for part in parts for one in (part, *getattr(part, "charts", ()))]
-        return [one for one in own if isinstance(one, Figure)]
+        return [one for part in parts for one in (part, *getattr(part, "charts", ()))]
 
     def _drawings(self) -> list[str]:
-        """Whatever the page draws, and one thing of each colour that its scripts use."""
-        parts = [part for section in self.sections for part in section.parts]
-        own = [one for part in parts for one in (part, *getattr(part, "charts", ()))]
-        drawn = [str(one.svg) for one in own if hasattr(one, "svg")]
-        for part in parts:
+        """Return all drawings of the page, and an element of each colour that its scripts use."""
+        drawn = [str(one.svg) for one in self._parts() if hasattr(one, "svg")]
+        for part in self._parts():
             drawn += [str(track["svg"]) for track in getattr(part, "tracks", ())]
         return [*drawn, *(f'fill="{one}" stroke="{one}"' for one in SCRIPTED)]
 
     def html(self) -> str:
-        """Write the page."""
+        """Return the page as HTML."""
         environment = jinja2.Environment(
             autoescape=True,
             undefined=jinja2.StrictUndefined,
@@ -203,16 +204,16 @@ class Page:
 
 
 NOW = {
-    # Of its own: it is there once, wherever the chart's data are from.
+    # Data of its own, with one row: the line is drawn once, whatever the data of the chart.
     "data": {"values": [{}]},
     "mark": {"type": "rule", "color": INK, "strokeWidth": 1.5},
     "encoding": {"x": {"datum": {"expr": "now"}, "type": "quantitative"}},
 }
-"""A line at the time that the film's slider shows."""
+"""A layer of Vega-Lite: a line at the time of the film's slider."""
 
 
 def timed(spec: dict[str, Any]) -> dict[str, Any]:
-    """Add a line at the signal `now` to a chart with an axis of time."""
+    """Add a line at the signal `now` to a chart with a time axis."""
     params = [*spec.get("params", []), {"name": "now", "value": 0}]
     if "vconcat" in spec:
         return {**spec, "vconcat": [_timed(view) for view in spec["vconcat"]], "params": params}
@@ -229,21 +230,21 @@ def _timed(view: dict[str, Any]) -> dict[str, Any]:
     layers = {"layer": [{"mark": inner["mark"], "encoding": encoding}, NOW]}
     if rows is None:
         return {**outer, **layers}
-    # Layers cannot be in rows by an encoding.
+    # Vega-Lite has no row encoding for layers: they need a facet.
     sizes = {key: outer.pop(key) for key in ("width", "height") if key in outer}
     return {**outer, "facet": rows, "spec": {**sizes, **layers}}
 
 
 @cache
 def _config() -> dict[str, Any]:
-    """What all charts look like, for those that the page draws of its own."""
+    """Return the theme's configuration, for charts that scripts of the page make."""
     with alt.theme.enable(NAME):
         theme: Any = alt.theme.get()
         return dict(theme()["config"])
 
 
 def script_json(value: object) -> Markup:
-    """Give JSON that can stand in a script element, whatever texts are in it."""
+    """Return JSON that is safe in a script element, whatever its strings contain."""
     text = json.dumps(value, ensure_ascii=False, separators=(",", ":"))
     for sign in "<>&\u2028\u2029":
         text = text.replace(sign, f"\\u{ord(sign):04x}")
@@ -251,12 +252,12 @@ def script_json(value: object) -> Markup:
 
 
 def prose(text: str) -> Markup:
-    """Give a text for the page, with what stands in backticks as code."""
+    """Return text for the page, escaped, with text in backticks as code elements."""
     return Markup(re.sub("`([^`]+)`", r"<code>\1</code>", str(escape(text))))
 
 
 def apart(svg: str, name: str) -> str:
-    """Give the ids of a drawing a prefix, since those of all drawings of a page are one set."""
+    """Prefix the ids of a drawing, which have to be unique among all drawings of a page."""
     return re.sub(r'(\bid="|url\(#|href="#)', rf"\g<1>{name}-", svg)
 
 
@@ -266,8 +267,8 @@ def _static(name: str) -> str:
 
 @cache
 def _bundle() -> str:
-    """Vega, Vega-Lite and their embedding, as one script."""
-    # Without a snippet of ours it is vega-embed itself.
+    """Return Vega, Vega-Lite and vega-embed as one script."""
+    # Without a snippet, the bundle exports vega-embed itself.
     bundle: str = engine().javascript_bundle(vl_version=VEGA_LITE)
-    # A script ends at its end tag wherever that stands, even in a string.
+    # An end tag ends the script even inside a string.
     return bundle.replace("</script", "<\\/script")
