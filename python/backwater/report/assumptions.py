@@ -1,4 +1,4 @@
-"""What a run rests on: its topology with the flows on it, and every parameter with its source."""
+"""The assumptions of a run: its topology with flows, and all parameters with their sources."""
 
 from __future__ import annotations
 
@@ -24,32 +24,32 @@ if TYPE_CHECKING:
     from backwater.results import Run
 
 FLOWS = 2000
-"""Flows of each source that are looked at for the drawing."""
+"""Most flows of each group in the drawing."""
 
 PHONE = 2.2
-"""How much larger names are on a phone, where the drawing is a third as wide."""
+"""Size of names on a phone, relative to a screen: the drawing is a third as wide there."""
 OUTAGES = 6
-"""Failures of links that a caption lists."""
+"""Most faults that a caption lists."""
 TABLE_BYTES = 32_000_000
-"""Flow tables that are larger in all are not read for the drawing."""
-TOO_LARGE = "its table is too large to be drawn from"
+"""Largest size of all flow tables together that is read for the drawing, in bytes."""
+TOO_LARGE = "its table is too large to draw"
 
 IMPORTED = "import of "
-"""How the origin of a value that an import gave begins."""
+"""Prefix of the origin of a value that an import set."""
 
 ABSENT = "absent"
-"""What a parameter is that a scenario does not have."""
+"""Value of a parameter that a scenario lacks."""
 OUTPUT = ("output.", "title", "description")
-"""Keys that change nothing of what is simulated."""
+"""Prefixes of keys that change nothing of what is simulated."""
 
 
 def recorded(run: Run) -> str:
-    """Give a run's scenario as it is kept beside the results: it names its flow tables in full."""
+    """Return the scenario that is kept beside the results: it has full paths of flow tables."""
     return run.recorded or str(run.manifest["scenario"])
 
 
 def tables_of(run: Run) -> list[tuple[str, Path]]:
-    """Name the tables of a run: the label of the group of flows or of the job, and the file."""
+    """Return the tables of a run: the label of the group of flows or job, and the file."""
     values = tomllib.loads(recorded(run))
     kinds = (("flow", "table"), ("job", "operations"))
     return [
@@ -61,7 +61,7 @@ def tables_of(run: Run) -> list[tuple[str, Path]]:
 
 
 def given_in_python(run: Run) -> list[str]:
-    """Name the groups whose flows came from a table in Python, which is in no file."""
+    """Return the groups whose flows came from a table in Python, which is in no file."""
     known = {str(flow["label"]) for flow in run.scenario.get("flow", [])}
     flows = scan(run, "flows")
     if flows is None or run.scenario.get("job"):
@@ -71,9 +71,9 @@ def given_in_python(run: Run) -> list[str]:
 
 
 def said_origin(origin: str, file: str) -> str:
-    """Give the origin of a value without folders, which are nobody else's concern.
+    """Return the origin of a value without folders, which identify the user.
 
-    What an import made lies in a cache: for it the file that was imported stands.
+    An import writes its scenario to a cache: its values have the imported file as origin.
     """
     place, colon, line = origin.rpartition(":")
     path = Path(place)
@@ -83,7 +83,7 @@ def said_origin(origin: str, file: str) -> str:
 
 
 class Assumptions:
-    """A scenario as its run has it."""
+    """The scenario of a run, for its drawing and its table of parameters."""
 
     def __init__(self, run: Run) -> None:
         self.manifest = run.manifest
@@ -99,17 +99,17 @@ class Assumptions:
                 scenario = backwater.parse(recorded(run), "<the run's scenario>")
                 return scenario.complete().sketch(run.seed, FLOWS)
             except (backwater.ScenarioError, backwater.InputError):
-                # A table is no longer what it was.
+                # A table has changed.
                 missing = [label for label, _ in tables]
-        # The topology is known still.
-        unknown = "not drawn, since another group's table is not"
+        # The topology remains known, from the table of ports.
+        unknown = "not drawn: a table of another group cannot be read"
         reasons = dict.fromkeys((label for label, _ in tables), TOO_LARGE)
-        reasons |= dict.fromkeys(missing, "its table is not there, or is another")
+        reasons |= dict.fromkeys(missing, "its table is missing or has changed")
         return _from_ports(run) | {"unknown": unknown, "reasons": reasons}
 
     @property
     def groups(self) -> list[str]:
-        """Labels of the groups of flows, in the scenario's order."""
+        """Labels of the groups of flows, in the order of the scenario."""
         named = [
             entry["value"]
             for entry in self.manifest["origins"]
@@ -119,18 +119,21 @@ class Assumptions:
 
     @property
     def named(self) -> set[int]:
-        """Blocks of hosts whose names a drawing of the fabric should have: ends of few flows."""
+        """Blocks whose names a drawing of the fabric shows: the ends of flows, if these are few."""
         ends = {self.layout.of[way[i]] for _, way, _, _ in self.sketch["flows"] for i in (0, -1)}
         return ends if len(ends) <= draw.MOST_ARROWS else set()
 
     def topology(self, text: float = 1.0) -> Picture:
-        """Draw tiers and flows; `text` is how much larger names are than usual."""
+        """Draw tiers and flows; `text` enlarges names."""
         caption = "Tiers of the network, and the scenario's flows on them."
         if not self.sketch["complete"]:
-            caption += f" Of each group the first {FLOWS} flows; jobs begin theirs during the run."
+            caption += (
+                f" Only the first {FLOWS} flows of each group are drawn; jobs start theirs during the "
+                "run."
+            )
         if self.layout.aggregated:
             caption += (
-                " A node written as a number stands for so many; the pointer shows their names."
+                " A node with a number stands for that many nodes; the pointer shows their names."
             )
         for how, hosts in (("Dashed", False), ("Marked", True)):
             every = [one.text for one in self.outages if one.of_host == hosts]
@@ -145,20 +148,15 @@ class Assumptions:
         return Picture("topology", drawn, caption, phone)
 
     def parameters(self) -> list[Table]:
-        """List every value, folded: first what was set, then defaults."""
+        """Return two folded tables of all parameters: those that were set, and defaults."""
         rows = [self._row(entry) for entry in self.manifest["origins"] if entry["value"] != ABSENT]
         kept = [row for row in rows if not row[0].startswith(OUTPUT)]
         note = (
-            f"Lines are those of {self.manifest['file']}. Source: the document that defines a "
-            "parameter, or that its default comes from."
+            f"Lines are those of {self.manifest['file']}. Source: the document that defines the "
+            "parameter or its default."
         )
-        columns = [
-            Column("parameter"),
-            Column("value"),
-            Column("set by"),
-            Column("what it is"),
-            Column("source"),
-        ]
+        titles = ("parameter", "value", "set by", "what it is", "source")
+        columns = [Column(title) for title in titles]
         given = [row for row in kept if row[2] != "default"]
         defaults = [row for row in kept if row[2] == "default"]
         return [
@@ -170,14 +168,14 @@ class Assumptions:
 
     def _row(self, entry: Mapping[str, str]) -> list[str]:
         meaning, source = _explained(entry["key"])
-        # The scenario's file is named once, below the table.
+        # The note below the table names the scenario file.
         file = str(self.manifest["file"])
         origin = said_origin(entry["origin"].replace(f"{file}:", "line "), file)
         return [entry["key"], entry["value"], origin, meaning, source]
 
 
 def _explained(key: str) -> tuple[str, str]:
-    """Give the meaning of a key and its source; a group of flows is called by its label in keys."""
+    """Return meaning and source of a key, in which groups of flows have their labels."""
     parts = key.split(".")
     tries = [key, ".".join([parts[0], *parts[2:]]), parts[0]]
     for one in tries:
@@ -190,11 +188,11 @@ def _explained(key: str) -> tuple[str, str]:
 
 
 def _from_ports(run: Run) -> dict[str, Any]:
-    """Give nodes and links as the table of ports has them."""
+    """Return a sketch with the nodes and links of the table of ports. Raises `ResultError`."""
     if run.ports.num_rows == 0:
         raise backwater.ResultError(
-            f"{run.directory}: the run was killed, and its flows came from a file that is not here",
-            "put the file where the scenario names it, or run it to its end",
+            f"{run.directory}: the run was killed, and its flows came from a file that is missing",
+            "put the file where the scenario names it, or run the scenario to its end",
         )
     rows = run.ports.select(["node", "peer", "tier", "rate_bps"]).to_pylist()
     tiers = {row["node"]: row["tier"] for row in rows}

@@ -20,7 +20,7 @@ from backwater.plot.together import together
 from backwater.report.assumptions import ABSENT, OUTPUT, Assumptions
 from backwater.report.film import shoot
 from backwater.report.observe import interval, observed
-from backwater.report.overtime import SAMPLED, drawn, film_figure, film_part
+from backwater.report.overtime import SAMPLED, drawn, film_figure, film_part, not_drawn
 from backwater.report.page import Code, Column, Page, Section, Table
 from backwater.report.run import made_by, sentences, warned
 from backwater.samples import too_few
@@ -336,8 +336,7 @@ def _over_time(runs: Mapping[str, Sequence[Run]], seen: Mapping[str, Observed]) 
         still = film_figure("fabric-stills", film, setups[0].named)
         part = film_part("film", film, [run for _, run in shown], setups[0].named, of, timed)
         parts = [part, replace(still, caption=of + still.caption)]
-    if missing:
-        said.append(f"Not drawn. {'; '.join(missing)}.")
+    said += not_drawn(missing)
     return [Section("over-time", "The fabric over time", parts, said)] if parts or said else []
 
 

@@ -1,4 +1,4 @@
-"""Faults of a run as drawn: links that fail or change their rate, and hosts that pause."""
+"""Drawn faults of a run: links that fail or change their rate, and hosts that pause."""
 
 from __future__ import annotations
 
@@ -19,30 +19,30 @@ if TYPE_CHECKING:
 
 @dataclass(frozen=True)
 class Outage:
-    """A time in which a drawn link or host does not do as it should."""
+    """A fault of a drawn link or host, with the time that it lasts."""
 
     ends: tuple[int, ...]
-    """Numbers of the two blocks of a link, or of the one of a host."""
+    """Numbers of the two blocks of a link, or of the block of a host."""
     begin_ps: int
     end_ps: int | None
-    """None: it lasts to the end of the run."""
+    """None if it lasts to the end of the run."""
     text: str
-    """What happens, and when."""
+    """Description of the fault, with its time."""
     sign: str
-    """What is drawn there; `EXPLAINED` has all."""
+    """SVG of its sign, a key of `EXPLAINED`."""
 
     @property
     def of_host(self) -> bool:
-        """Whether it is of a host, and not of a link."""
+        """True for a fault of a host, False for one of a link."""
         return len(self.ends) == 1
 
     def lasts(self, time: int) -> bool:
-        """Whether it has begun, and is not over."""
+        """Return True if the fault lasts at a time, in ps."""
         return self.begin_ps <= time and (self.end_ps is None or time < self.end_ps)
 
 
 def outages(scenario: Mapping[str, Any], layout: Layout) -> list[Outage]:
-    """Read what fails, in the order of its begin."""
+    """Return the faults of a scenario that are drawn, in the order in which they begin."""
     found = _hosts(scenario, layout)
     begun: dict[tuple[str, str, str], tuple[str, str, int, str | None]] = {}
     faults = [one for one in scenario.get("fault", []) if one.get("kind") in _KINDS]
@@ -64,7 +64,7 @@ _KINDS = ("link-down", "link-up", "rate-change")
 
 
 def pausing(scenario: Mapping[str, Any]) -> list[str]:
-    """Say in a sentence each which hosts pause their neighbours, as faults have it, and when."""
+    """Return a sentence for each fault in which a host pauses its neighbours."""
     return [f"Fault: {_pausing(one, _host(scenario, one))}." for one in _pauses(scenario)]
 
 
@@ -104,9 +104,9 @@ def _pausing(fault: Mapping[str, Any], name: str) -> str:
     until = fault.get("until")
     when = begin if until is None else f"{begin} until {time_text(time_ps(str(until)))}"
     if slow:
-        at = f"takes frames at {fault['rate']} alone {when}"
+        at = f"takes frames at only {fault['rate']} {when}"
         return f"{name} {at}, and pauses {what} while its buffer is full"
-    return f"{name} pauses {what} {when}, a storm of pauses"
+    return f"{name} pauses {what} {when} (a pause storm)"
 
 
 _CLASSES = 8
@@ -118,7 +118,7 @@ def _at(fault: Mapping[str, Any]) -> int:
 
 
 def _own_rate(layout: Layout, a: str, b: str, rate: str) -> bool:
-    """Whether a link is given back the rate that it is drawn with."""
+    """Return True if a rate is the one that the link is drawn with."""
     ends = sorted(layout.of[layout.names[end]] for end in (a, b) if end in layout.names)
     return len(ends) == 2 and layout.rates.get((ends[0], ends[1])) == rate_bps(rate)
 
@@ -143,9 +143,9 @@ def _outage(
 def failed(
     layout: Layout, every: Sequence[Outage], time: int | None = None, *, hosts: bool = False
 ) -> str:
-    """Draw failed links, a dashed line and a sign at its middle, or the sign on `hosts`.
+    """Draw faults of links, as a dashed line with a sign at its middle, or with `hosts` of hosts.
 
-    `time` shows those of then. Hosts have theirs above what is drawn of nodes.
+    Faults that do not last at `time`, in ps, are hidden. Those of hosts are drawn above nodes.
     """
     parts = []
     for number, one in enumerate(every):

@@ -1,8 +1,8 @@
-"""The fabric over time: what each link did in each step, packed for the page, and stills of it.
+"""The fabric over time: the state of each link in each step, packed for the page, and stills of it.
 
-One byte a direction, step and quantity: utilisation in hundredths of the rate, what waits in
-255ths of the deepest queue of all films on the page, whether the port is paused. Where a drawn
-direction stands for several ports it shows the busiest link, the deepest queue, and a pause of any.
+Each direction has one byte for each step and quantity: utilisation in percent, the queue in 255ths
+of the deepest one of the film, and 1 for a paused port. A drawn direction of several ports shows
+the busiest link, the deepest queue, and a pause of any port.
 """
 
 from __future__ import annotations
@@ -30,12 +30,12 @@ if TYPE_CHECKING:
     from backwater.results import Run
 
 FRAMES, FEWEST = 300, 60
-"""Steps of a film at most, and at most where more than VALUES would be in it otherwise."""
+"""Most steps of a film; no fewer than FEWEST, though VALUES limits them further."""
 VALUES = 400_000
-"""Steps of all drawn directions together."""
+"""Most steps of all drawn directions together."""
 DEEPEST = 255
 LARGER = 1.6
-"""Names of stills of two runs, against those of one."""
+"""Size of names in stills of two runs, relative to those of one."""
 
 
 @dataclass
@@ -44,13 +44,13 @@ class Track:
 
     label: str
     busy: dict[draw.Edge, list[int]]
-    """Percent of the rate, by step."""
+    """Utilisation in percent, by step."""
     waiting: dict[draw.Edge, list[int]]
-    """Bytes."""
+    """Bytes that wait, by step."""
     paused: dict[draw.Edge, list[int]]
-    """0 or 1."""
+    """1 while paused, by step."""
     held: list[int] | None
-    """Ports paused, by step; None where that was not looked at."""
+    """Number of paused ports, by step; None if pauses were not recorded."""
     backlog: list[int]
     """Bytes that wait in all queues, by step."""
     outages: list[Outage] = field(default_factory=list)
@@ -58,47 +58,47 @@ class Track:
 
     @property
     def edges(self) -> list[draw.Edge]:
-        """Directions on which anything happens."""
+        """Directions that send, queue or are paused in any step."""
         return sorted({*self.busy, *self.waiting, *self.paused})
 
 
 @dataclass
 class Film:
-    """Several runs of one network, over the same time."""
+    """One or several runs of one network, over the same time."""
 
     layout: Layout
     begin_ps: int
     step_ps: int
     frames: int
     end_ps: int
-    """The time of the last sample: the last step may be shorter than the others."""
+    """Time of the last sample; the last step may be shorter than the others."""
     tracks: list[Track]
     deepest: int
     """Bytes of the deepest drawn queue."""
     waits: bool = False
-    """Whether it was recorded what flows waited for."""
+    """True if the runs recorded what flows waited for."""
 
     def time_ps(self, frame: int) -> int:
-        """Give the time at which a step ends."""
+        """Return the time at which a step ends, in ps."""
         return min(self.begin_ps + (frame + 1) * self.step_ps, self.end_ps)
 
     @property
     def faults(self) -> set[str]:
-        """The signs of what fails in any of the runs."""
+        """The signs of the faults of all runs."""
         return {one.sign for track in self.tracks for one in track.outages}
 
     def key(self, width: float) -> tuple[str, float]:
-        """What its marks mean, as SVG of a width, and how high that is."""
+        """Return the key of its signs as SVG of at most `width`, and its height."""
         return key(self.deepest, self.faults, width)
 
     def _frame(self, time: int | None) -> int:
-        """Give the first step that ends after a time."""
+        """Return the first step that ends after a time in ps; with None, the number of steps."""
         if time is None:
             return self.frames
         return max(0, (time - self.begin_ps) // self.step_ps)
 
     def state(self, track: Track, frame: int) -> dict[draw.Edge, draw.State]:
-        """Give what every direction is in a step."""
+        """Return the state of all directions in a step."""
         zero = [0] * self.frames
         return {
             edge: draw.State(
@@ -110,7 +110,7 @@ class Film:
         }
 
     def packed(self) -> dict[str, Any]:
-        """Give what the page's script needs."""
+        """Return the data of the film for the page's script."""
         scale = DEEPEST / max(1, self.deepest)
 
         def text(values: Sequence[float]) -> str:
@@ -154,7 +154,10 @@ class Film:
 def shoot(
     layout: Layout, runs: Sequence[tuple[str, Run]], window: Sequence[str] | None = None
 ) -> Film:
-    """Make a film of runs that sampled queues and links, and pauses where they are to be seen."""
+    """Make a film of labelled runs that sampled queues and links, and pauses if these are shown.
+
+    Raises `InputError` if the runs have no common steps.
+    """
     windows = [data.window_of(run, window) for _, run in runs]
     begin, end = min(a for a, _ in windows), max(b for _, b in windows)
     intervals = {data.sampling_ps(run) for _, run in runs}
@@ -165,9 +168,8 @@ def shoot(
     grid, together = data.grid(begin, end, interval, min(FRAMES, max(FEWEST, many)))
     if grid.is_empty():
         raise InputError(
-            "no sample lies within the time to be filmed: there is one every "
-            f"{time_text(interval)}",
-            "a shorter output.interval takes more",
+            f"no sample lies within the time of the film: samples are {time_text(interval)} apart",
+            "a shorter output.interval takes more samples",
         )
     frames = grid["step"].n_unique()
     step = together * interval
@@ -191,8 +193,8 @@ def _track(
     layout: Layout, label: str, run: Run, grid: pl.DataFrame, frames: int, interval: int
 ) -> Track:
     of = places(layout, run)
-    # The last step may have fewer samples than the others. In Float64: products of whole numbers
-    # wrap at 2^32 (a count) or 2^64 (rate times time), and say nothing.
+    # The last step may have fewer samples. Products are Float64, since those of integers overflow
+    # silently at 2^32 (a count) or 2^64 (rate times time).
     numbered = grid.select(
         "time_ps",
         frame=pl.col("step").rank("dense").cast(pl.Int64) - 1,
@@ -201,11 +203,11 @@ def _track(
     busy = _samples(run, "sent_bytes", numbered, of)
     waiting = _samples(run, "queue_bytes", numbered, of)
     paused = _samples(run, "paused", numbered, of)
-    # The mean over a step of what a port sent; of several ports the busiest.
+    # The mean over a step of what a port sent; for several ports, the busiest.
     able = pl.col("rate_bps").first().cast(pl.Float64) * pl.col("seconds").first()
     share = pl.col("value").sum().cast(pl.Float64) * BITS / able
     of_port = ["a", "b", "node", "port", "frame"]
-    # A frame counts when it begins to be sent, and `rate_bps` is what the link has at the end.
+    # Above 100 %: a frame counts when it begins, and `rate_bps` is the rate at the end of the run.
     used = busy.group_by(of_port).agg(value=(100 * share).round().clip(upper_bound=100))
     queues = waiting.group_by([*of_port, "time_ps"]).agg(pl.col("value").sum())
     held = paused.select("node", "port", "frame").unique()
@@ -224,30 +226,27 @@ def _track(
 
 
 def places(layout: Layout, run: Run) -> pl.DataFrame:
-    """Between which blocks each port leads."""
+    """Return node, port, rate and the blocks `a` and `b` of each port that joins two blocks."""
     ports = scan(run, "ports")
     assert ports is not None
     rows = ports.select("node", "port", "peer", "rate_bps").collect()
-    of = [
-        (layout.of[layout.names[node]], layout.of[layout.names[peer]])
-        for node, peer in zip(rows["node"], rows["peer"], strict=True)
-    ]
-    places = rows.with_columns(
-        a=pl.Series([a for a, _ in of], dtype=pl.Int64),
-        b=pl.Series([b for _, b in of], dtype=pl.Int64),
+    of = {name: layout.of[node] for name, node in layout.names.items()}
+    a, b = (
+        pl.col(end).cast(pl.String).replace_strict(of, return_dtype=pl.Int64)
+        for end in ("node", "peer")
     )
-    return places.filter(pl.col("a") != pl.col("b"))
+    return rows.with_columns(a=a, b=b).filter(pl.col("a") != pl.col("b"))
 
 
 def _samples(run: Run, quantity: str, grid: pl.DataFrame, places: pl.DataFrame) -> pl.DataFrame:
-    # Unlike a chart, a film leaves blank what was not sampled, and says so beside it.
+    # Unlike a chart, a film leaves blank what was not sampled: its caption reports it.
     taken = data.samples(run, quantity).select("time_ps", "node", "port", "value").collect()
     at = grid.with_columns(pl.col("time_ps").cast(taken.schema["time_ps"]))
     return taken.join(at, on="time_ps").join(places, on=["node", "port"])
 
 
 def _by_edge(values: pl.DataFrame, frames: int) -> dict[draw.Edge, list[int]]:
-    """Give the greatest value of each direction in each step; 0 where there is none."""
+    """Return the greatest value of each direction in each step; 0 without one."""
     found: dict[draw.Edge, list[int]] = {}
     greatest = values.group_by("a", "b", "frame").agg(pl.col("value").max())
     for a, b, frame, value in greatest.select("a", "b", "frame", "value").iter_rows():
@@ -263,9 +262,9 @@ def _line(values: pl.DataFrame, frames: int) -> list[int]:
 
 
 def stills(film: Film, named: set[int], count: int = 4) -> str:
-    """Draw moments of the film one below the other, a column a run, of the first two runs."""
+    """Draw `count` moments of the film in rows, with a column for each of the first two runs."""
     tracks = film.tracks[:2]
-    # Two columns are half as large on a page: their names are larger, with room at the left.
+    # Two columns are half as large on a page, so their names are larger, with room on the left.
     text = LARGER if len(tracks) > 1 else 1.0
     width, pad, head = WIDTH, 26.0 * text, 44.0 + 45 * (text - 1)
     cell = film.layout.height + head
@@ -286,7 +285,7 @@ def stills(film: Film, named: set[int], count: int = 4) -> str:
     place = f"translate({pad} {bottom:.0f}) scale({text})"
     signs, high = film.key((whole - 2 * pad) / text)
     parts.append(f'<g transform="{place}">{signs}</g>')
-    # On a phone it is scrolled rather than shrunk beyond reading.
+    # On a phone it scrolls: smaller names would be illegible.
     wide = 'style="min-width: 1100px"' if len(tracks) > 1 else ""
     return draw.svg(
         whole, bottom + (high + 10) * text, parts, "the fabric at several moments", wide
@@ -299,13 +298,13 @@ def _fabric(film: Film, track: Track, frame: int, named: set[int], text: float) 
 
 
 SLIDE = 1.35
-"""Names of a moment on a slide, against those on a page."""
+"""Size of names on a slide, relative to a page."""
 KEY = 1.2
-"""The key on a slide, against that on a page."""
+"""Size of the key on a slide, relative to a page."""
 
 
 def moments(film: Film, named: set[int], most: int = 3) -> list[str]:
-    """Draw the moment at which most waits in the first run, a drawing a run, for slides."""
+    """Draw the moment when most bytes wait in the first run, for slides: a drawing for each run."""
     frame = max(range(film.frames), key=lambda n: film.tracks[0].backlog[n])
     left, top = 46 * (SLIDE - 1), 30.0
     signs, high = film.key((WIDTH + left) / KEY)
@@ -329,7 +328,7 @@ def moments(film: Film, named: set[int], most: int = 3) -> list[str]:
 
 
 def _moments(film: Film, count: int) -> list[int]:
-    """Choose steps: evenly over the time in which something waits in the first run."""
+    """Choose steps evenly over the time in which bytes wait in the first run."""
     busy = [i for i, waiting in enumerate(film.tracks[0].backlog) if waiting]
     last = busy[-1] if busy else film.frames - 1
     return [round(last * (i + 0.6) / count) for i in range(count)]

@@ -1,4 +1,4 @@
-"""The part of a run's report that is about its jobs."""
+"""The section of a run's report on its jobs."""
 
 from __future__ import annotations
 
@@ -21,12 +21,12 @@ if TYPE_CHECKING:
     from backwater.plot.timeline import Timeline
     from backwater.results import Run
 
-# Rows of rounds, and of collectives, that a page shows: the slowest.
 SHOWN = 50
+"""Most rows of rounds, of collectives and of a critical path on a page."""
 
 
 def job_timelines(run: Run, of: str = "") -> tuple[list[Timeline], list[Figure]]:
-    """Draw the timeline of each job; none of a run without."""
+    """Return the timeline of each job, and its figure; nothing for a run without jobs."""
     try:
         timed = timelines(run)
     except InputError:
@@ -40,9 +40,9 @@ def job_timelines(run: Run, of: str = "") -> tuple[list[Timeline], list[Figure]]
 
 
 def jobs_section(run: Run, of: str = "", *, timeline: bool = True) -> list[Section]:
-    """Show when jobs, rounds and collectives were complete; none of a run without jobs.
+    """Return the section on jobs, rounds and collectives; nothing for a run without jobs.
 
-    `timeline`: whether the timelines are drawn here, and not where time is shown.
+    `timeline` draws the timelines here: a page with a film has them beside it.
     """
     if not run.jobs.num_rows and not run.collectives.num_rows:
         return []
@@ -56,7 +56,7 @@ def jobs_section(run: Run, of: str = "", *, timeline: bool = True) -> list[Secti
         caption = "How many of a step's collectives were complete within a time."
         parts.append(Figure("collectives", run.plot.collectives(), of + caption))
     except InputError:
-        # The tables show that none is complete.
+        # None is complete, which the tables show.
         pass
     return [Section("jobs", "Jobs", parts, [of.strip()] if of else [])]
 
@@ -78,10 +78,10 @@ def _instances(run: Run) -> Table:
 
 
 def _path(of: Timeline) -> Table:
-    """List the critical path of an instance of a job."""
+    """Return the table of the critical path of a job's instance."""
     columns = [Column("from us", number=True), Column("took us", number=True), Column("what")]
     rows = [[_us(leg.start_ps), _us(leg.duration_ps), _leg(leg)] for leg in of.legs[-SHOWN:]]
-    title = f"Critical path of {of.job}, instance {of.instance}: what ended it, from its start on"
+    title = f"Critical path of {of.job}, instance {of.instance}, from its start"
     said = f"The last {SHOWN} of {len(of.legs):,} are shown." if len(of.legs) > SHOWN else ""
     return Table(columns, rows, title, said, folded=True)
 
@@ -96,7 +96,7 @@ def _leg(leg: Leg) -> str:
     return {
         COMPUTE: f"computation {leg.label}",
         UNRECORDED: "not recorded",
-    }.get(leg.kind, "held: the next step had a time or an acknowledgement to wait for")
+    }.get(leg.kind, "waiting: the next step depends on a time or an acknowledgement")
 
 
 def _rounds(run: Run) -> Table:
@@ -137,10 +137,10 @@ def _steps(costs: pl.DataFrame) -> Table:
             ]
         )
     note = (
-        "Times, bounds and bandwidths are of complete collectives, means where nothing else is "
-        "said; p99 takes 100 of them. Bound: what the busiest host needs with all of its links "
-        "together. Marked and retransmitted: packets. Paused: what flows waited at paused ports, "
-        "summed over them, recorded with output.waits."
+        "Times, bounds and bandwidths are of complete collectives, and means unless named "
+        "otherwise; p99 needs 100 collectives. Bound: time that the busiest host needs with all "
+        "its links together. Marked and retransmitted: packets. Paused: time that flows waited at "
+        "paused ports, summed over flows, recorded with output.waits."
     )
     columns = [Column("job/step"), *(Column(name, number=True) for name in names)]
     return Table(columns, rows, "Collectives by step", note)

@@ -1,7 +1,8 @@
-"""A run once more, with samples, where the one that is reported has none of what a page draws.
+"""Repeats a run with samples, if the reported run has not recorded all that a page draws.
 
-Runs are deterministic and recording moves nothing: the repeated run has the same fingerprint, or it
-is not drawn. It is kept beside the results, in `observed/`, so that the next page needs no run.
+Runs are deterministic, and recording changes nothing of what happens: a repeated run with another
+fingerprint is an error. It is kept in `observed/` beside the results, so that the next page needs
+no run.
 """
 
 from __future__ import annotations
@@ -37,24 +38,24 @@ QUANTITIES = {
     "paused": "pauses",
     "flow_received_bytes": "flows",
 }
-"""What a page draws over time, and the key under `output` that records it."""
+"""Quantities that a page draws over time, with the key of `output` that records each."""
 
 SECONDS = 600.0
-"""A run that took longer is repeated only for who asks for it."""
+"""A run that took longer is repeated only on request."""
 STEPS = 300
-"""Samples of a repeated run, about."""
+"""Approximate number of samples of a repeated run."""
 CAUSES = 100_000
-"""Of more flows it is not recorded what each waited for: that has several rows a flow."""
+"""With more flows, waits are not recorded: these have several rows for each flow."""
 
 
 @dataclass(frozen=True)
 class Observed:
-    """What is drawn over time of a run."""
+    """The run whose samples a page draws."""
 
     run: Run
-    """The run itself, or its repetition."""
+    """The reported run itself, or its repetition."""
     said: str = ""
-    """How it was come by, or why it was not; empty if the run itself has all."""
+    """Why and how the run was repeated, or why not; empty if it has recorded all."""
     repeated: bool = False
 
 
@@ -64,11 +65,11 @@ def observed(
     progress: Callable[[int], Progress | None] | None = None,
     every: str | None = None,
 ) -> Observed:
-    """Give a run with samples of all that pages draw over time: itself, or its repetition.
+    """Return a run with samples of all that pages draw over time: itself, or its repetition.
 
-    `every`: the time between two samples, for runs that are shown together.
-    `repeat`: None repeats what took at most SECONDS, False nothing. Raises `backwater.Interrupted`
-    on Ctrl-C or SIGTERM, `ResultError` if the repeated run is another.
+    `repeat`: None repeats runs that took at most SECONDS, True all, False none. `every` is the time
+    between two samples, for runs that are shown together. Raises `backwater.Interrupted` on Ctrl-C
+    or SIGTERM, and `ResultError` if the repeated run has another fingerprint.
     """
     missing = [key for name, key in QUANTITIES.items() if not data.recorded(run, name)]
     if run.summary.get("flows", 0) <= CAUSES and not run.scenario.get("output", {}).get("waits"):
@@ -77,38 +78,38 @@ def observed(
         missing.append(f"samples every {every}")
     if not missing or repeat is False:
         return Observed(run)
-    what = f"The run has recorded no {series(missing)}"
+    what = f"The run did not record {series(missing)}"
     if (why := _unrepeatable(run, repeat)) is not None:
-        return Observed(run, f"{what}, and it was not done again for them: {why}.")
+        return Observed(run, f"{what}, and was not repeated to record them: {why}.")
     again, told = _again(run, progress, every)
     if again is None:
-        return Observed(run, f"{what}, and it could not be done again for them: {told}.")
+        return Observed(run, f"{what}, and could not be repeated to record them: {told}.")
     same = (
         f"its fingerprint is the same, {run.fingerprint}"
         if again.fingerprint == run.fingerprint
-        else "it left no fingerprint to compare with"
+        else "there is no fingerprint to compare"
     )
-    said = f"{what}: it was done again for this page, with a sample every {told}; {same}."
+    said = f"{what}: it was repeated for this page, with a sample every {told}; {same}."
     return Observed(again, said, repeated=True)
 
 
 def _unrepeatable(run: Run, repeat: bool | None) -> str | None:
-    """Say why a run is not to be repeated; None if it is."""
+    """Return why a run is not repeated, or None if it is."""
     if run.manifest.get("changed"):
-        return "values were changed under way"
+        return "values were changed during the run"
     if run.status not in ("done", "failed") or run.fingerprint is None:
-        return "it did not come to its end"
+        return "it did not run to its end"
     if groups := given_in_python(run):
         return f"the flows of {series(groups)} came from a table in Python"
     if repeat is None and (took := seconds(run)) > SECONDS:
-        return f"it took {duration(took)} (`--rerun` does it all the same)"
+        return f"it took {duration(took)} (`--rerun` repeats it nevertheless)"
     return None
 
 
 def _again(
     run: Run, progress: Callable[[int], Progress | None] | None, wanted: str | None
 ) -> tuple[Run | None, str]:
-    """Repeat a run; gives it and the time between two samples, or None and why it could not be."""
+    """Repeat a run. Return it with the time between two samples, or None with the reason."""
     control = control_of(run)
     if control in STANDING:
         return None, why_not(control)
@@ -136,16 +137,16 @@ def _again(
         return None, "it left no results"
     if there.fingerprint != run.fingerprint:
         raise ResultError(
-            f"{run.directory}: the run cannot be repeated as it was: its fingerprint is "
-            f"{run.fingerprint}, and now {there.fingerprint}",
-            "it was made by another version or build: run it again, or draw what it has by "
+            f"{run.directory}: the repeated run is another: its fingerprint is "
+            f"{there.fingerprint}, not {run.fingerprint}",
+            "another version or build made the results: run it again, or draw what they have with "
             "`--no-rerun`",
         )
     return there, every
 
 
 def _place(run: Run) -> Path | None:
-    """Where a repeated run is kept; None: in memory, where nothing can be written."""
+    """Return the directory of a repeated run, or None (in memory) if nothing can be written."""
     base = run.within or run.directory
     if base is None or not os.access(base, os.W_OK):
         return None
@@ -153,7 +154,7 @@ def _place(run: Run) -> Path | None:
 
 
 def interval(run: Run) -> str:
-    """Give a time between samples of which a run has about STEPS: 1, 2 or 5 and zeros."""
+    """Return a time for about STEPS samples of a run: a digit 1, 2 or 5, and zeros."""
     _, end = data.window_of(run, None)
     least = max(1000, end // STEPS)
     digits = 10 ** (len(str(least)) - 1)

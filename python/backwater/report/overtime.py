@@ -1,4 +1,4 @@
-"""What a page shows over time: the fabric, and charts that one slider moves together with it."""
+"""The parts of a page over time: the fabric, and charts that its slider moves as well."""
 
 from __future__ import annotations
 
@@ -29,20 +29,20 @@ if TYPE_CHECKING:
 
 STILLS = 3
 SAMPLED = (
-    ("queue", "What waited for the ports where most did."),
+    ("queue", "What waited for the ports with the deepest queues."),
     (
         "throughput",
-        "Payload that the receivers of each group got. A rate is the mean over a step: bursts that "
-        "come at nearly the pace of the steps show as a slow wave that is not there.",
+        "Payload that the receivers of each group got. Rates are means over steps: bursts at "
+        "nearly the pace of the steps appear as a slow wave that does not exist.",
     ),
-    ("paused", "When neighbours held ports; a held port sends nothing of the held class."),
+    ("paused", "When neighbours paused ports; a paused port sends nothing of the paused class."),
 )
-"""Charts of samples, by the name of their method, with their captions."""
+"""Charts of samples: the method of `run.plot`, and the caption."""
 
 
 @dataclass(frozen=True)
 class FilmPart:
-    """A film as the page shows it."""
+    """A film as a part of the page."""
 
     id: str
     last: int
@@ -51,9 +51,9 @@ class FilmPart:
     caption: str
     data: Markup
     looks: Markup
-    """What the page says of a port, a flow or a collective that its reader picks, run by run."""
+    """JSON of the ports, flows and collectives that a reader can choose, run by run."""
     charts: list[Figure] = field(default_factory=list)
-    """Charts over the same time, which the film's slider moves, too."""
+    """Charts over the same time; the film's slider moves a line on them."""
     kind: ClassVar[str] = "film"
 
 
@@ -65,7 +65,7 @@ def film_part(
     about: str,
     charts: list[Figure] | None = None,
 ) -> FilmPart:
-    """Make a film's part of the page, of the runs of its tracks."""
+    """Return a film as a part of the page; `runs` are those of its tracks."""
     tracks = []
     for track in film.tracks:
         marks = {edge: i for i, edge in enumerate(track.edges)}
@@ -73,15 +73,15 @@ def film_part(
         drawn = draw.fabric(film.layout, states, named, marks, outages=track.outages)
         what = ", ".join(name.replace("\n", ", ") for name, _ in film.layout.rows)
         label = (
-            f"The fabric under {track.label}: {what}. The line above says how much waits and how "
-            "many ports are paused; single ports can be chosen by name below."
+            f"The fabric under {track.label}: {what}. The line above reports how much waits and "
+            "how many ports are paused; single ports can be chosen by name below."
         )
         picture = draw.svg(WIDTH, film.layout.height + 12, [drawn], label, 'class="fabric"')
         tracks.append({"label": track.label, "svg": Markup(picture)})
     caption = (
-        f"{about}A step is {time_text(film.step_ps)}: utilisation is the mean over it, a "
-        "queue its deepest sample, a port is marked if any sample found it paused. The strip above "
-        "each fabric is all that waits, over time."
+        f"{about}A step is {time_text(film.step_ps)}. Utilisation is the mean over a step, a queue "
+        "is its deepest sample, and a port is marked if any sample found it paused. The strip "
+        "above each fabric shows the sum of all queues over time."
     )
     caption += _unseen(film)
     if film.layout.aggregated:
@@ -97,7 +97,7 @@ def film_part(
 
 
 def film_figure(name: str, film: Film, named: set[int], counterpart: str = "") -> Figure:
-    """Make the stills of a film, for slides and paper."""
+    """Return the stills of a film, for slides and paper."""
     caption = (
         "The fabric at several moments: links by utilisation, what waits for them, paused ports."
         + _unseen(film)
@@ -106,17 +106,17 @@ def film_figure(name: str, film: Film, named: set[int], counterpart: str = "") -
 
 
 def _unseen(film: Film) -> str:
-    """Say of which tracks no pause can be shown."""
+    """Name the tracks whose pauses were not recorded."""
     blind = [track.label for track in film.tracks if track.held is None]
-    return f" Pauses were not recorded of {', '.join(blind)}." if blind else ""
+    return f" Pauses of {', '.join(blind)} were not recorded." if blind else ""
 
 
-# Charts of a run: the figure's name, what draws it, its caption.
+# A chart of a run: the name of the figure, the function that draws it, and the caption.
 Wanted = tuple[str, "Callable[[], Any]", str]
 
 
 def drawn(wanted: list[Wanted], of: str, missing: list[str]) -> list[Figure]:
-    """Draw charts; what cannot be drawn is added to `missing`, with its reason."""
+    """Draw charts; `missing` gets the name and reason of each that cannot be drawn."""
     figures = []
     for name, chart, caption in wanted:
         try:
@@ -126,8 +126,13 @@ def drawn(wanted: list[Wanted], of: str, missing: list[str]) -> list[Figure]:
     return figures
 
 
+def not_drawn(missing: list[str]) -> list[str]:
+    """Return a sentence with the charts that cannot be drawn, if any."""
+    return [f"Not drawn: {'; '.join(missing)}."] if missing else []
+
+
 def completion(run: Run, of: str = "") -> list[Figure]:
-    """Draw completion times, which stand with the results; none of a run without flows."""
+    """Draw completion times, for the section of results; nothing for a run without flows."""
     caption = "How many of a group's flows were complete within a time."
     return drawn([("completion", run.plot.completion, caption)], of, [])
 
@@ -135,15 +140,15 @@ def completion(run: Run, of: str = "") -> list[Figure]:
 def over_time(
     seen: Observed, assumptions: Assumptions, of: str = ""
 ) -> tuple[list[Section], Figure | None, list[str]]:
-    """Give the section over time, the stills of its film, and what is not drawn.
+    """Return the section over time, the stills of its film, and what is not drawn.
 
-    `of` begins every caption, such as which of several runs is shown.
+    `of` begins every caption: it names the run, if that is one of several.
     """
     run, missing = seen.run, list[str]()
     charts = drawn(
         [
             *((kind, getattr(run.plot, kind), caption) for kind, caption in SAMPLED),
-            ("control", run.plot.control, "Messages of the mechanisms, when they were sent."),
+            ("control", run.plot.control, "When mechanisms sent their messages."),
         ],
         of,
         missing,
@@ -161,8 +166,8 @@ def over_time(
         if control_of(run) is not None:
             how = f"in its program: {in_python(data.SAMPLED, f'out=DIR, seed={run.seed}')}"
         text.append(
-            f"For queues, throughput and the fabric over time run it {how} "
-            "(shorter intervals, more rows)."
+            f"To see queues, throughput and the fabric over time, run it {how} "
+            "(a shorter interval takes more rows)."
         )
     if film is None:
         parts: list[Any] = list(charts)
@@ -173,7 +178,7 @@ def over_time(
         )
     unit, _ = clock(data.window_of(run, None)[1])
     timed = [replace(chart, clock_ps=unit) for chart in charts]
-    # Jobs before all else: what was late in them is why their reader came.
+    # Jobs come first: readers of a job's report look for what delayed it.
     timed = [*job_timelines(run, of)[1], *timed]
     part = film_part("film", film, [run], assumptions.named, of, timed)
     still = film_figure("fabric-stills", film, assumptions.named)

@@ -1,4 +1,4 @@
-"""The report of repeated runs of one scenario: what holds over their seeds."""
+"""The report of repeated runs of one scenario, with statistics over their seeds."""
 
 from __future__ import annotations
 
@@ -14,7 +14,7 @@ from backwater.plot import seeds as charts
 from backwater.report.assumptions import Assumptions
 from backwater.report.jobs import jobs_section
 from backwater.report.observe import Observed
-from backwater.report.overtime import drawn, over_time
+from backwater.report.overtime import drawn, not_drawn, over_time
 from backwater.report.page import Column, Figure, Page, Section, Table
 from backwater.report.run import (
     again_section,
@@ -33,7 +33,7 @@ if TYPE_CHECKING:
 
 TIMES = (("fct_last_ack_us", "to the last ACK"), ("fct_last_byte_us", "to the last byte"))
 MOST_PLACES = 6
-"""Places behind the point of a mean, however small its interval is."""
+"""Most decimal places of a mean, however small its interval is."""
 PANELS = ("mean", "p50", "p99", "max")
 
 
@@ -50,7 +50,7 @@ def first_of(series: Series) -> Run:
 
 
 def seeds_page(series: Series, seen: Observed | None = None) -> Page:
-    """Report repeated runs of one scenario; `seen` is what is drawn over time of the first."""
+    """Report repeated runs of one scenario; `seen` has the samples of the first."""
     runs = series.runs
     first = first_of(series)
     assumptions = Assumptions(first)
@@ -59,19 +59,19 @@ def seeds_page(series: Series, seen: Observed | None = None) -> Page:
     done = [run for run in runs if run.status == "done"]
     partial = [str(run.seed) for run in runs if run.status != "done"]
     partly = (
-        f"{len(seeds) - len(partial)} of these {len(seeds)} runs are complete; what is summed up "
-        f"is theirs. Not complete: seed {', '.join(partial)}. Seeds that never began are not here."
+        f"{len(seeds) - len(partial)} of these {len(seeds)} runs are complete, and all statistics "
+        f"are of these. Not complete: seed {', '.join(partial)}. Seeds that never began are missing."
     )
     found = over_runs([(run.seed, run.warnings) for run in done])
     rows = [row for row in series.statistics.to_pylist() if row["mean"]]
-    # One run has no interval: its own figures say more.
+    # One run has no intervals, so its own figures are drawn.
     if len(done) > 1:
         pictures, still, missing = over_time(seen or Observed(first), assumptions, of)
         overall = _figures(done, rows)
-        text = [f"Not drawn. {'; '.join(missing)}."] if missing else []
         stills = [] if still is None else [still]
         pictures = [
-            replace(one, parts=[*one.parts, *stills], text=[*one.text, *text]) for one in pictures
+            replace(one, parts=[*one.parts, *stills], text=[*one.text, *not_drawn(missing)])
+            for one in pictures
         ]
     else:
         overall = []
@@ -99,7 +99,7 @@ def seeds_page(series: Series, seen: Observed | None = None) -> Page:
 
 
 def _figures(runs: list[Run], rows: list[dict[str, Any]]) -> list[Figure]:
-    """Draw what holds over the seeds: completion times as bands, numbers with their intervals."""
+    """Draw completion times as bands over the seeds, and numbers with their intervals."""
     labels = list(dict.fromkeys(label for run in runs for label in groups(run)))
     lines = {label: (runs, label) for label in labels[: charts.GROUPS]}
     shown = [
@@ -108,19 +108,19 @@ def _figures(runs: list[Run], rows: list[dict[str, Any]]) -> list[Figure]:
         if row["of"] in labels and row["ci_low"] is not None and _panel(row["quantity"])
     ]
     few = len(labels) > charts.GROUPS
-    left = f" Of {len(labels)} groups the first {charts.GROUPS}." if few else ""
+    left = f" Only the first {charts.GROUPS} of {len(labels)} groups are drawn." if few else ""
     below = f"mean over {len(runs)} runs; blue: its 95 % interval; grey: from least to greatest"
     return drawn(
         [
             (
                 "completion",
                 lambda: charts.completion(lines, "Completion times"),
-                f"Which share of a group's flows was complete within a time, over the seeds.{left}",
+                f"Share of each group's flows complete within a time, over the seeds.{left}",
             ),
             (
                 "intervals",
                 lambda: charts.intervals(shown, "Numbers of each group", below),
-                f"What each number came to over the seeds.{left}",
+                f"Each number over the seeds.{left}",
             ),
         ],
         "",
@@ -129,7 +129,7 @@ def _figures(runs: list[Run], rows: list[dict[str, Any]]) -> list[Figure]:
 
 
 def _panel(quantity: str) -> str:
-    """Give what a quantity of a group is called in a figure; empty if it is in none."""
+    """Return the name of a group's quantity in figures; empty if none shows it."""
     of, _, statistic = quantity.partition(".")
     words = dict(TIMES) | {"slowdown": ""}
     if of not in words or statistic not in PANELS or (of == "slowdown" and statistic != "p50"):
@@ -139,7 +139,7 @@ def _panel(quantity: str) -> str:
 
 
 def _by_group(rows: list[dict[str, Any]]) -> Table:
-    """Sum up completion times by group of flows, each with half of its interval."""
+    """Return the table of completion times by group of flows, with half of each interval."""
     known = {(row["of"], row["quantity"]): row for row in rows}
     labels = list(dict.fromkeys(row["of"] for row in rows if row["quantity"] == "flows"))
     labels = [label for label in labels if label != "run"]
@@ -156,13 +156,13 @@ def _by_group(rows: list[dict[str, Any]]) -> Table:
     ]
     note = (
         f"Completion times {until}. Means over the seeds, ± half of the 95 % interval of the mean "
-        "(Student's t); p99 takes 100 flows."
+        "(Student's t); p99 needs 100 flows."
     )
     return Table(columns, table, note=note)
 
 
 def _by_job(rows: list[dict[str, Any]]) -> list[Table]:
-    """Sum up how long jobs took, if there are any."""
+    """Return the table of job completion times, if the runs have jobs."""
     took = [row for row in rows if row["quantity"] in ("jct_us", "jct_us.max")]
     columns = [Column("job"), Column("job completion time us", number=True)]
     columns += [Column("least", number=True), Column("greatest", number=True)]
@@ -170,7 +170,7 @@ def _by_job(rows: list[dict[str, Any]]) -> list[Table]:
         [row["of"], _plus_minus(row), number(round(row["min"], 2)), number(round(row["max"], 2))]
         for row in took
     ]
-    note = "Of several instances of a job the longest. ± as below."
+    note = "A job with several instances has the longest time. ± as below."
     return [Table(columns, table, note=note)] if table else []
 
 
@@ -182,7 +182,7 @@ def _plus_minus(row: dict[str, Any] | None) -> str:
     if row["ci_high"] is None or row["ci_high"] == row["mean"]:
         return f"{mean:,.{digits}f}"
     half = row["ci_high"] - mean
-    # No half is written as nothing: its first digit is there, and the mean has as many places.
+    # Enough decimal places for the first digit of the half; the mean has as many.
     places = min(max(digits, 1, -math.floor(math.log10(half))), MOST_PLACES)
     return f"{mean:,.{places}f} ± {half:,.{places}f}"
 
@@ -201,7 +201,9 @@ def _statistics(rows: list[dict[str, Any]], runs: int) -> Table:
         ]
         for row, _ in folded.rows
     ]
-    note = "Intervals are of the mean, by Student's t. What is 0 in all runs is left out."
+    note = (
+        "Intervals are of the mean, by Student's t. Quantities that are 0 in all runs are left out."
+    )
     return Table(
         columns,
         told,

@@ -14,7 +14,7 @@ from backwater.report.assumptions import OUTPUT, Assumptions, given_in_python, r
 from backwater.report.faults import pausing
 from backwater.report.jobs import jobs_section
 from backwater.report.observe import Observed
-from backwater.report.overtime import completion, drawn, over_time
+from backwater.report.overtime import completion, drawn, not_drawn, over_time
 from backwater.report.page import Code, Column, Page, Section, Table
 from backwater.saved import told
 from backwater.wording import digits, given_up, many, offered, places, sentence, time_text
@@ -25,14 +25,14 @@ if TYPE_CHECKING:
     from backwater.results import Run
 
 FAULT = "fault."
-"""What keys of failures of links begin with."""
+"""Prefix of the keys of faults."""
 SETTINGS = 5
-"""Variants and settings that the first sentence names; the parameters have all."""
+"""Most variants and settings that the first sentence names; the table of parameters has all."""
 VARIANT = re.compile(r"variant ([^ ]+) \(")
 
 
 def run_page(run: Run, seen: Observed | None = None) -> Page:
-    """Report one run; `seen` is what is drawn over time, if not the run itself."""
+    """Report one run; `seen` has the samples to draw, if not the run itself."""
     assumptions = Assumptions(run)
     pictures = run_sections(seen or Observed(run), run, assumptions)
     return Page(
@@ -79,21 +79,21 @@ def _lead(run: Run) -> list[str]:
 
 
 def _scenario(run: Run) -> str:
-    """Name the variants and settings by which the run is another than its file's own."""
+    """Name the variants and settings in which the run differs from its scenario file."""
     origins = (str(one["origin"]) for one in run.manifest["origins"])
     found = (VARIANT.match(origin) for origin in origins)
     variants = dict.fromkeys(one[1] for one in found if one is not None)
     words = [f"variant {name}" for name in variants]
     with_, set_ = run.manifest.get("with") or (), run.manifest.get("set") or {}
     if control := control_of(run):
-        # Its program has set these, and no option could.
+        # The program of the control set these: no option of the command can.
         own = f"{CONTROL_TABLE}.parameters."
         words.append(f"control {control}")
         words += [f"{k.removeprefix(own)}={v}" for k, v in set_.items() if k.startswith(own)]
         with_ = [name for name in with_ if name != CONTROL_TABLE]
         set_ = {k: v for k, v in set_.items() if not k.startswith(f"{CONTROL_TABLE}.")}
     words += [f"--with {name}" for name in with_]
-    # What is recorded changes nothing of what happens.
+    # Keys of output change nothing of what happens.
     words += [f"--set {key}={value}" for key, value in set_.items() if not key.startswith(OUTPUT)]
     more = len(words) - SETTINGS
     if more > 0:
@@ -103,7 +103,7 @@ def _scenario(run: Run) -> str:
 
 
 def conditions(run: Run) -> list[str]:
-    """Say what was changed under way, what hosts pause, and what load was offered."""
+    """Report changes during the run, hosts that pause by a fault, and offered load."""
     return [
         *(f"{line}." for line in told(run.manifest.get("changed", ()))),
         *pausing(run.scenario),
@@ -112,7 +112,7 @@ def conditions(run: Run) -> list[str]:
 
 
 def remarked(run: Run) -> list[str]:
-    """Say what watchdogs gave up, what the check warned of, and what the run showed."""
+    """Report what watchdogs gave up, warnings of the check, and remarks on the run."""
     return [
         *sentences(given_up(watchdogs(run))),
         *warned(run.warnings, run.warnings, [run]),
@@ -122,9 +122,9 @@ def remarked(run: Run) -> list[str]:
 def warned(
     warnings: list[dict[str, Any]], found: list[dict[str, Any]], runs: Sequence[Run]
 ) -> list[str]:
-    """Say what the check warned of, and with it what these runs showed, and have found.
+    """Return warnings of the check, each beside what these runs showed.
 
-    A bound by a formula guarantees something, and beyond it a run may do well or not.
+    A warning is that a bound is not kept, beyond which a run may do well or badly.
     """
     before = [
         f"Warning: {sentence(one['message'])} {sentence(one['hint'])}".rstrip()
@@ -149,19 +149,19 @@ def _range(values: Sequence[int], what: str) -> str:
 
 
 def sentences(lines: list[str]) -> list[str]:
-    """Make a sentence of each."""
+    """Return each line as a sentence."""
     return [sentence(line) for line in lines]
 
 
 def assumptions_section(assumptions: Assumptions) -> Section:
-    """Show what all of the page rests on."""
+    """Return the section with the topology and all parameters."""
     return Section(
         "assumptions", "Assumptions", [assumptions.topology(), *assumptions.parameters()]
     )
 
 
 def groups_table(run: Run) -> Table:
-    """Sum up completion times by group of flows."""
+    """Return the table of completion times by group of flows."""
     columns = [
         Column("group"),
         *(
@@ -173,7 +173,7 @@ def groups_table(run: Run) -> Table:
     ]
     rows = []
     found = group_times(run)
-    # Without acknowledgements no flow has a last one.
+    # Without acknowledgements, times are to the last byte.
     until = "ack" if any(one["fct_last_ack_us"] for one in found) else "byte"
     for one in found:
         took = one[f"fct_last_{until}_us"] or {}
@@ -190,14 +190,14 @@ def groups_table(run: Run) -> Table:
             ]
         )
     note = (
-        "Times are of complete flows, from the start of the flow; p99 takes 100 of them. Slowdown "
+        "Times are of complete flows, from the start of the flow; p99 needs 100 of them. Slowdown "
         "is the time to the last byte over that in an idle network."
     )
     return Table(columns, rows, note=note)
 
 
 def run_sections(seen: Observed, run: Run, assumptions: Assumptions, of: str = "") -> list[Section]:
-    """Give what a run's tables allow: what happened over time, and figures of the whole run."""
+    """Return the sections over time and of figures of the whole run, as far as it recorded them."""
     sections, still, missing = over_time(seen, assumptions, of)
     figures = drawn(
         [
@@ -216,17 +216,16 @@ def run_sections(seen: Observed, run: Run, assumptions: Assumptions, of: str = "
         missing,
     )
     figures += [] if still is None else [still]
-    text = [f"Not drawn. {'; '.join(missing)}."] if missing else []
-    return [*sections, Section("figures", "Figures", list(figures), text)]
+    return [*sections, Section("figures", "Figures", list(figures), not_drawn(missing))]
 
 
 def with_film(sections: list[Section]) -> bool:
-    """Whether a film is among the parts of a page."""
+    """Return True if a section has a film."""
     return any(part.kind == "film" for section in sections for part in section.parts)
 
 
 def again_section(run: Run, seeds: str | None = None) -> Section:
-    """Say how to do the run again, or all of its series: then `run` is the one that is shown."""
+    """Return the commands that repeat a run, or its series, of which `run` is the one shown."""
     which = seeds or f"--seed {run.seed}"
     of = "" if seeds is None else f" with seed {run.seed}"
     how = f"backwater run scenario.toml {which} --out again\nbackwater report again"
@@ -250,14 +249,14 @@ def again_section(run: Run, seeds: str | None = None) -> Section:
 
 
 def _from_elsewhere(run: Run) -> list[str]:
-    """Name the flows that the scenario's text alone does not give."""
+    """Name the flows that are missing from the scenario's text."""
     said = [
-        f"The flows of {label} are read from {path}: where that file is not there, name another "
-        "place of it in the group's `table`."
+        f"The flows of {label} are read from {path}: if the file has moved, name its new place in "
+        "the group's `table`."
         for label, path in tables_of(run)
     ]
     said += [
-        f"The flows of {group} came from a table in Python, which is in no file: give it again "
+        f"The flows of {group} came from a table in Python, which is in no file: pass it again "
         f'with scenario.flows(table, "{group}").'
         for group in given_in_python(run)
     ]
@@ -265,12 +264,12 @@ def _from_elsewhere(run: Run) -> list[str]:
 
 
 def made_by(versions: Mapping[str, str]) -> str:
-    """Name the program and its build."""
+    """Return the name of the program with its version and build."""
     return f"Backwater {versions['backwater']}, build {versions.get('build', 'unknown')}"
 
 
 def footer(run: Run) -> str:
-    """Say what made the page."""
+    """Return the footer: the program, the date of the run, and the directory of results."""
     versions = made_by(run.manifest["versions"])
     where = "" if run.directory is None else f" Results: {shlex.quote(str(run.directory))}."
     return f"Made by {versions}; run on {run.manifest.get('started', '')[:10]}.{where}"

@@ -92,7 +92,7 @@ def test_a_report_advises_python(command: Command) -> None:
     page = html.unescape(Path("bare.html").read_text(encoding="utf-8"))
     assert 'run it in its program: scenario.set("output.interval", "1 us")' in page
     assert 'scenario.prototype(CLASS).run(out="again", seed=1)' in page
-    assert "it could not be done again for them: its control Fixed-" in page
+    assert "could not be repeated to record them: its control Fixed-" in page
     assert ", window=60000.0: 4 of 4 flows complete" in page
     assert "--set output" not in page
     assert "backwater run scenario.toml" not in page

@@ -241,7 +241,7 @@ def test_a_film_does_not_say_of_pauses_what_was_not_recorded(
     options = [*SAMPLED, "--set", "output.pauses=false"]
     command("run", str(small), "--out", "run", *options, code=0)
     made = command("report", "run", "-o", "-", "--no-rerun").out
-    said = "Pauses were not recorded of this run."
+    said = "Pauses of this run were not recorded."
     assert made.count(said) == 2
     assert said not in page
     data = re.findall(r'<script type="application/json"[^>]*>(.*?)</script>', made, re.DOTALL)
@@ -287,7 +287,7 @@ def test_a_run_with_a_flow_table_runs_again_as_it_is(
     # Without the file the page is made all the same, and says what is missing.
     (folder / name).unlink()
     texts = " ".join(Elements(report.of("first", rerun=False).html()).texts)
-    assert "watched: its table is not there" in texts
+    assert "watched: its table is missing or has changed" in texts
     said = command("run", "first/scenario.toml", "--out", "third", code=2)
     assert f"elsewhere/tables/{name}" in said.err
     assert "hint:" in said.err
@@ -348,7 +348,7 @@ def test_a_large_flow_table_is_not_read_to_be_drawn(
     command("run", "poisson-star.toml", "--out", "run", code=0)
     monkeypatch.setattr("backwater.report.assumptions.TABLE_BYTES", 100)
     texts = " ".join(Elements(report.of("run", rerun=False).html()).texts)
-    assert "watched: its table is too large to be drawn from" in texts
+    assert "watched: its table is too large to draw" in texts
 
 
 @pytest.mark.usefixtures("undrawn")
@@ -357,7 +357,7 @@ def test_flows_that_were_given_in_python_are_said_to_be_in_no_file(tmp_path: Pat
     scenario = backwater.parse(backwater.new_scenario()).flows(table, "given")
     scenario.run(out=tmp_path / "run")
     texts = " ".join(Elements(report.of(tmp_path / "run").html()).texts)
-    assert "it was not done again for them: the flows of given came from a table" in texts
+    assert "was not repeated to record them: the flows of given came from a table" in texts
     assert "The flows of given came from a table in Python" in texts
 
 
@@ -431,7 +431,7 @@ def test_samples_too_far_apart_for_a_film_are_said(command: Command) -> None:
     options = [*SAMPLED, "--set", "output.interval=300 us"]
     command("run", scenario, "--out", "run", *options, code=0)
     said = command("report", "run", "-o", "-", "--no-rerun", code=0)
-    assert "film: no sample lies within the time to be filmed" in said.out
+    assert "film: no sample lies within the time of the film" in said.out
 
 
 def test_what_is_no_result_is_said(command: Command) -> None:

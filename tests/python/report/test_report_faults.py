@@ -48,11 +48,11 @@ def test_hosts_that_pause_are_said() -> None:
         {"kind": "loss", "probability": 0.1},
     ]
     assert pausing({"fault": faults}) == [
-        "Fault: h1 takes frames at 1 Gb/s alone from the start, and pauses class 3 of its links "
+        "Fault: h1 takes frames at only 1 Gb/s from the start, and pauses class 3 of its links "
         "while its buffer is full.",
-        "Fault: h2 pauses classes 3, 4 of its links from 20 us until 120 us, a storm of pauses.",
-        "Fault: h2 pauses all classes of its links from 20 us, a storm of pauses.",
-        "Fault: h2 pauses its links from 20 us, a storm of pauses.",
+        "Fault: h2 pauses classes 3, 4 of its links from 20 us until 120 us (a pause storm).",
+        "Fault: h2 pauses all classes of its links from 20 us (a pause storm).",
+        "Fault: h2 pauses its links from 20 us (a pause storm).",
     ]
     assert pausing({}) == []
 
@@ -136,8 +136,11 @@ def test_a_host_that_pauses_is_marked_where_it_is_and_explained() -> None:
     for drawn, hidden in ((first, 1), (second, 0)):
         assert drawn.index(place) > drawn.index(circles), "above the circle of the host"
         assert drawn.count('visibility="hidden"') == hidden
-        assert "<title>h2 pauses all classes of its links from 5 us until 20 us, a storm" in drawn
-        assert "<title>h3 takes frames at 1 Gb/s alone from the start" in drawn
+        assert (
+            "<title>h2 pauses all classes of its links from 5 us until 20 us (a pause storm"
+            in drawn
+        )
+        assert "<title>h3 takes frames at only 1 Gb/s from the start" in drawn
     explained, high = film.key(1200)
     assert "host with a pause storm" in explained
     assert "host that receives slowly" in explained
@@ -150,4 +153,4 @@ def test_a_host_that_pauses_is_marked_where_it_is_and_explained() -> None:
     assumptions = Assumptions(run)
     picture = assumptions.topology()
     assert STORM in picture.drawn
-    assert " Marked: h3 takes frames at 1 Gb/s alone from the start" in picture.caption
+    assert " Marked: h3 takes frames at only 1 Gb/s from the start" in picture.caption
