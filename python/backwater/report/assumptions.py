@@ -128,8 +128,8 @@ class Assumptions:
         caption = "Tiers of the network, and the scenario's flows on them."
         if not self.sketch["complete"]:
             caption += (
-                f" Only the first {FLOWS} flows of each group are drawn; jobs start theirs during the "
-                "run."
+                f" Only the first {FLOWS} flows of each group are drawn; jobs start theirs during "
+                "the run."
             )
         if self.layout.aggregated:
             caption += (

@@ -1,4 +1,4 @@
-"""The report of a comparison: who is better in what, completion times, and fabrics side by side."""
+"""The report of a comparison: winners by metric, completion times, and fabrics side by side."""
 
 from __future__ import annotations
 
@@ -35,13 +35,13 @@ if TYPE_CHECKING:
     from backwater.running import Progress
 
 GROUPS = 6
-"""Groups of flows whose completion times are drawn."""
+"""Most groups of flows whose completion times are drawn."""
 PORTS = 4
-"""Ports whose queues are drawn."""
+"""Most ports whose queues are drawn."""
 TOLD = 3
-"""Metrics that the first sentence names of each winner."""
+"""Most metrics of each winner that the first sentence names."""
 DIFFERENT = 40
-"""Parameters that differ, which the page lists."""
+"""Most parameters that differ in the open table."""
 
 
 def compare_page(
@@ -50,9 +50,9 @@ def compare_page(
     progress: Callable[[int], Progress | None] | None = None,
     seen: Mapping[str, Observed] | None = None,
 ) -> Page:
-    """Report what `backwater compare` left; `rerun` as in `backwater.report.of`.
+    """Report the results of `backwater compare`; `rerun` is that of `backwater.report.of`.
 
-    `seen` is what `look` gave, for who needs that, too.
+    `seen` is the result of `look`, for callers that have it already.
     """
     manifest = comparison.manifest
     labels = labels_of(list(comparison.runs))
@@ -89,24 +89,24 @@ def compare_page(
 
 
 def labelled_runs(comparison: Comparison) -> dict[str, list[Run]]:
-    """Give the runs of each scenario that has any, by its short name."""
+    """Return the runs of each scenario that has any, by its short name."""
     labels = labels_of(list(comparison.runs))
     return {labels[name]: mine for name, mine in comparison.runs.items() if mine}
 
 
 def groups_of(runs: Mapping[str, Sequence[Run]]) -> list[str]:
-    """Name the groups of flows of compared runs, each once."""
+    """Return the groups of flows of compared runs, each once."""
     return list(dict.fromkeys(label for mine in runs.values() for label in groups(mine[0])))
 
 
 def labels_of(names: Sequence[str]) -> dict[str, str]:
-    """Give each scenario the name of its file, where that tells them apart."""
+    """Return the file name of each scenario, or its whole name if file names are not unique."""
     short = [name.rsplit("/", 1)[-1].replace(".toml", "") for name in names]
     return dict(zip(names, short if len(set(short)) == len(names) else names, strict=True))
 
 
 def _lead(rows: Sequence[Mapping[str, Any]], labels: Mapping[str, str], seeds: int) -> list[str]:
-    """Say who wins what."""
+    """Return sentences on which scenario is better in which metrics."""
     if (few := too_few(seeds)) is not None:
         return [few]
     won: dict[str, list[str]] = {}
@@ -123,7 +123,7 @@ def _lead(rows: Sequence[Mapping[str, Any]], labels: Mapping[str, str], seeds: i
         some = [*metrics[:TOLD], *([f"{more} more"] if more > 0 else [])]
         of = f", against {against}" if any(told.endswith(")") for told in metrics[:TOLD]) else ""
         said.append(f"{who} better in {series(some)}{of}.")
-    return said or ["None of them is better in anything by what matters."]
+    return said or ["No scenario is better in any metric by as much as matters."]
 
 
 def _with_values(row: Mapping[str, Any]) -> int:
@@ -131,7 +131,7 @@ def _with_values(row: Mapping[str, Any]) -> int:
 
 
 def _ahead(row: Mapping[str, Any]) -> str:
-    """Say by how much the winner is ahead of the next; empty where several may be the best."""
+    """Return the lead of the winner over the next, as text; empty if several may be the best."""
     if row["verdict"] == NOT_TOLD:
         return ""
     sign = -1 if row["better"] == "more" else 1
@@ -155,9 +155,9 @@ def _results(
     shares, base = _shares(rows, labels)
     if shares:
         shown = [name for name in labels.values() if any(s["scenario"] == name for s in shares)]
-        said = "How much others differ, in percent of the first scenario's mean."
+        said = "Differences of the others, in percent of the first scenario's mean."
         if from_zero := [row["metric"] for row in rows if _from_zero(row)]:
-            said += f" Not of {series(from_zero)}, which it has none of: the table has them."
+            said += f" Not drawn: {series(from_zero)}, with a mean of 0 there. The table has them."
         every = list(labels.values())
         chart = lambda: charts.differences(shares, shown, base, every)  # noqa: E731
         wanted.append(("differences", chart, said))
@@ -172,10 +172,10 @@ def _results(
                 lambda lines=lines, group=group: charts.completion(  # type: ignore[misc]
                     lines, f"Completion times of {group}"
                 ),
-                f"Which share of all flows of {group} was complete within a time, over the seeds.",
+                f"Share of all flows of {group} complete within a time, over the seeds.",
             )
         )
-    left = [f"Of {len(of_groups)} groups the first {GROUPS} are drawn."]
+    left = [f"Only the first {GROUPS} of {len(of_groups)} groups are drawn."]
     text = [*(left if len(of_groups) > GROUPS else []), *warnings]
     return Section(
         "results", "Results", [*drawn(wanted, "", []), _table(rows, labels, least)], text
@@ -183,7 +183,7 @@ def _results(
 
 
 def _warned(runs: Mapping[str, Sequence[Run]]) -> list[str]:
-    """Say what the scenarios' checks and runs remarked, each once, and of which it is."""
+    """Return warnings of checks and remarks on runs, each once, with the scenarios that have it."""
     found: dict[str, list[str]] = {}
     for name, mine in runs.items():
         over = over_runs([(run.seed, run.warnings) for run in mine])
@@ -194,7 +194,7 @@ def _warned(runs: Mapping[str, Sequence[Run]]) -> list[str]:
 
 
 def _from_zero(row: Mapping[str, Any]) -> bool:
-    """Whether the base has nothing of a metric, and others have."""
+    """Return True if a metric is 0 in the base and not in all others."""
     means = {one["scenario"]: one["mean"] for one in row["scenarios"]}
     return means.get(row["against"]) == 0 and any(means.values())
 
@@ -202,7 +202,7 @@ def _from_zero(row: Mapping[str, Any]) -> bool:
 def _shares(
     rows: Sequence[Mapping[str, Any]], labels: Mapping[str, str]
 ) -> tuple[list[dict[str, Any]], str]:
-    """Give differences as shares of the base's mean, of what has an interval; and the base."""
+    """Return differences with intervals as shares of the base's mean, and the name of the base."""
     found, base = [], ""
     for row in rows:
         of = next((s for s in row["scenarios"] if s["scenario"] == row["against"]), None)
@@ -216,7 +216,7 @@ def _shares(
             low, high = sorted((more["ci_low"] / of["mean"], more["ci_high"] / of["mean"]))
             if not (low or high):
                 continue
-            # No metric can be less than nothing.
+            # No metric can be negative.
             low = max(low, -1.0)
             name, share = labels[one["scenario"]], more["mean"] / of["mean"]
             found.append(
@@ -250,25 +250,25 @@ def _table(rows: Sequence[Mapping[str, Any]], labels: Mapping[str, str], least: 
     note = (
         f"Means over the seeds; in brackets the difference against {first}, taken seed by seed, "
         "± half of its 95 % interval (Student's t). Samples: complete flows or parts of jobs, of "
-        "the seed with fewest. Who is better is clear of zero, and by at least "
-        f"{100 * least:g} %; equal is what lies within that with its whole interval."
+        "the seed with fewest. The difference of a better one is clear of zero, and at least "
+        f"{100 * least:g} %; scenarios are equal if the whole interval lies within that."
     )
     if any(row["verdict"] == UNLIKE for row in rows):
         note += (
             f" {UNLIKE.capitalize()}: bounds, times of flows alone, or the time over which queues "
-            "were sampled are not the same in all scenarios, and who is better depends on that."
+            "were sampled differ between scenarios, and which one is better depends on that."
         )
     if any(row["verdict"] == OTHERS for row in rows):
         note += (
-            f" {OTHERS.capitalize()}: times are of flows that are complete, and not the same ones "
-            "are in all scenarios. Whoever completes only its fast flows is no faster."
+            f" {OTHERS.capitalize()}: times are of complete flows, and these are not the same in "
+            "all scenarios. A scenario that completes only its fast flows is no faster."
         )
     note += f" All 0: {', '.join(zero)}." if zero else ""
     return Table(columns, told, "Every metric", note)
 
 
 def _samples(scenarios: Iterable[Mapping[str, Any]]) -> str:
-    """Say of how many flows or parts of jobs the values are; of how many flows, if not of all."""
+    """Return the number of flows or parts of jobs of each value, with that of all if it is less."""
     told = [
         str(one["flows"]) if one["of_flows"] is None else f"{one['flows']} of {one['of_flows']}"
         for one in scenarios
@@ -278,7 +278,7 @@ def _samples(scenarios: Iterable[Mapping[str, Any]]) -> str:
 
 
 def _beside(one: Mapping[str, Any]) -> str:
-    """Give a mean with its difference against the first."""
+    """Return a mean with its difference from the first scenario."""
     mean = digits(one["mean"], 6)
     return mean if one["difference"] is None else f"{mean} ({_difference(one['difference'])})"
 
@@ -292,7 +292,7 @@ def look(
     rerun: bool | None = None,
     progress: Callable[[int], Progress | None] | None = None,
 ) -> dict[str, Observed]:
-    """Give the first seed of each scenario with samples of the same times."""
+    """Return the first seed of each scenario, with samples at the same times."""
     first = {name: mine[0] for name, mine in runs.items()}
     longest = max(first.values(), key=lambda run: data.window_of(run, None)[1])
     every = interval(longest)
@@ -307,7 +307,7 @@ def _over_time(runs: Mapping[str, Sequence[Run]], seen: Mapping[str, Observed]) 
     shown = [(name, one.run) for name, one in seen.items()]
     missing: list[str] = []
     of = f"Seed {seed} of each. "
-    # The same ports of all, so that what is compared stands one below the other.
+    # The same ports of all runs, so that their queues can be compared.
     lines = {"queue": _deepest([run for _, run in shown])}
     figures = drawn(
         [
@@ -329,7 +329,7 @@ def _over_time(runs: Mapping[str, Sequence[Run]], seen: Mapping[str, Observed]) 
             raise InputError("the scenarios have different networks")
         film = shoot(setups[0].layout, shown)
     except InputError as error:
-        missing.append(f"film: {error.reason}")
+        missing.append(f"film ({error.reason})")
     else:
         unit, _ = clock(film.end_ps)
         timed = [replace(one, clock_ps=unit) for one in figures]
@@ -341,7 +341,7 @@ def _over_time(runs: Mapping[str, Sequence[Run]], seen: Mapping[str, Observed]) 
 
 
 def _deepest(runs: Sequence[Run]) -> list[str]:
-    """Name the ports, by their links, where most waited in any of the runs."""
+    """Return the links of the ports with the deepest queues in any run; none if ports differ."""
     found = []
     for run in runs:
         ports = scan(run, "ports")
@@ -357,14 +357,15 @@ def _deepest(runs: Sequence[Run]) -> list[str]:
 
 
 def _assumptions(runs: Mapping[str, Sequence[Run]]) -> Section:
-    """Show the network, and what differs between the scenarios."""
+    """Return the section with the network, and the parameters that differ between scenarios."""
     values: dict[str, dict[str, str]] = {}
     given: set[str] = set()
     for name, mine in runs.items():
         for entry in mine[0].manifest["origins"]:
             if not entry["key"].startswith(OUTPUT):
                 values.setdefault(entry["key"], {})[name] = entry["value"]
-                given |= set() if entry["origin"] == "default" else {entry["key"]}
+                if entry["origin"] != "default":
+                    given.add(entry["key"])
     names = list(runs)
     other = [
         [key, *(of.get(name, ABSENT) for name in names)]
@@ -386,7 +387,7 @@ def _assumptions(runs: Mapping[str, Sequence[Run]]) -> Section:
 
 
 def _without_defaults(rows: Sequence[list[str]], given: set[str]) -> list[list[str]]:
-    """Give one row for all the defaults of a table that some scenarios lack."""
+    """Merge the defaults of a table of parameters that some scenarios lack into one row."""
     told: list[list[str]] = []
     defaults: dict[tuple[str, ...], int] = {}
     for key, *cells in rows:
@@ -403,7 +404,7 @@ def _without_defaults(rows: Sequence[list[str]], given: set[str]) -> list[list[s
 def _again(comparison: Comparison) -> Section:
     seeds = comparison.manifest.get("seeds") or []
     words = ["backwater", "compare", *map(shlex.quote, comparison.runs)]
-    # A scenario's own settings are in its name.
+    # The names of scenarios include their own settings.
     words += [f"--with {shlex.quote(name)}" for name in comparison.manifest.get("with") or ()]
     settings = comparison.manifest.get("set") or {}
     words += [f"--set {shlex.quote(f'{key}={value}')}" for key, value in settings.items()]

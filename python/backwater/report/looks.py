@@ -1,8 +1,8 @@
-"""What a page says of one port, flow or collective that its reader picks: curves, facts, waits.
+"""Data of the ports, flows and collectives that a reader of a page can choose.
 
-Few of many are in the page: the ports where most waited, the flows and collectives that took
-longest beyond what an idle network needs. All sums are made here; the page holds a byte a step and
-curve.
+Each has curves, facts and waits. A page holds only some: the ports with the deepest queues, and the
+flows and collectives with the longest delays against an idle network. Sums are computed here; the
+page holds one byte for each step of a curve.
 """
 
 from __future__ import annotations
@@ -31,16 +31,19 @@ if TYPE_CHECKING:
     from backwater.results import Run
 
 PORTS, FLOWS, COLLECTIVES = 240, 120, 80
-"""So many of each are in a page at most."""
+"""Most ports, flows and collectives in a page."""
 WAITS = 8
-"""Causes that are listed of each, the longest; the others are summed up."""
+"""Most causes of waits that are listed, the longest first; the others are summed up."""
 FULL = 255
+"""Byte of the greatest value of a curve."""
+_NONE = pl.DataFrame(schema={"flow_id": pl.UInt64, "key": pl.UInt32})
+"""No flows, of no choice."""
 _OF_COLLECTIVE = ("job", "step", "instance", "round", "communicator")
 
 
 @dataclass(frozen=True)
 class _Grid:
-    """Steps of a film."""
+    """The steps of a film, and the time between two samples."""
 
     begin_ps: int
     step_ps: int
@@ -49,17 +52,17 @@ class _Grid:
     interval_ps: int
 
     def numbered(self, values: pl.LazyFrame) -> pl.LazyFrame:
-        """Add the step of each sample, and leave out those that are in none."""
+        """Add the step of each sample as `frame`, and leave out samples in no step."""
         time = pl.col("time_ps").cast(pl.Int64)
         inside = values.filter(time > self.begin_ps, time <= self.end_ps)
         return inside.with_columns(frame=(time - self.begin_ps - self.interval_ps) // self.step_ps)
 
 
 def looks(run: Run, film: Film, port_of: pl.DataFrame, runs: int = 1) -> dict[str, Any]:
-    """Give what the page needs to show single ports, flows and collectives over a film's time.
+    """Return the data of single ports, flows and collectives over the time of a film.
 
-    `port_of` has the drawn direction of each port: columns node, port, edge. Where the page shows
-    several `runs`, fewer of each are kept.
+    `port_of` has the drawn direction of each port: columns node, port, edge. If the page shows
+    several `runs`, they share the limits of each kind.
     """
     interval = data.sampling_ps(run)
     assert interval is not None
@@ -72,7 +75,7 @@ def looks(run: Run, film: Film, port_of: pl.DataFrame, runs: int = 1) -> dict[st
         if one["waits"] or every:
             _own_frames(one)
     return {
-        # Of few packets a step, one more or less is a leap, and may be beyond the link's rate.
+        # With few packets in a step, one more is a leap, and may exceed the rate of the link.
         "note": data.coarse(run, film.step_ps),
         "ports": _ports(run, grid, port_of, PORTS // runs),
         "flows": shown,
@@ -91,7 +94,7 @@ def _ports(run: Run, grid: _Grid, port_of: pl.DataFrame, most: int) -> list[dict
         .join(port_of, on=["node", "port"], how="left")
         .sort("max_egress_bytes", "paused_ps", "tx_bytes", "link", descending=[True] * 3 + [False])
     )
-    # Each drawn line has the port that it stands for most, before any has a second one.
+    # Each drawn line gets its port with the deepest queue before any line gets a second port.
     rank = (
         pl.when(pl.col("edge").is_null())
         .then(1 << 30)
@@ -104,14 +107,14 @@ def _ports(run: Run, grid: _Grid, port_of: pl.DataFrame, most: int) -> list[dict
     def by_step(quantity: str, value: pl.Expr) -> dict[int, list[float]]:
         if not data.recorded(run, quantity):
             return {}
-        taken = grid.numbered(data.samples(run, quantity)).join(at, on=["node", "port"])
+        samples = data.samples(run, quantity)
+        if quantity == "queue_bytes":
+            # All queues of a port together.
+            samples = samples.group_by("time_ps", "node", "port").agg(pl.col("value").sum())
+        taken = grid.numbered(samples).join(at, on=["node", "port"])
         return _lines(taken.group_by("key", "frame").agg(value=value), grid.frames)
 
-    waiting = data.samples(run, "queue_bytes").group_by("time_ps", "node", "port")
-    depth: dict[int, list[float]] = {}
-    if data.recorded(run, "queue_bytes"):
-        taken = grid.numbered(waiting.agg(pl.col("value").sum())).join(at, on=["node", "port"])
-        depth = _lines(taken.group_by("key", "frame").agg(pl.col("value").max()), grid.frames)
+    depth = by_step("queue_bytes", pl.col("value").max())
     whole = BITS * PS_PER_S / grid.step_ps / 1e9
     sent = by_step("sent_bytes", pl.col("value").sum() * whole)
     held = by_step("paused", pl.lit(1))
@@ -141,7 +144,7 @@ def _ports(run: Run, grid: _Grid, port_of: pl.DataFrame, most: int) -> list[dict
 
 
 def _cut(cut: dict[tuple[str, int], int], row: dict[str, Any]) -> list[list[str]]:
-    """Say how many packets were cut that were to leave by a port, if the run has cut any."""
+    """Return the number of trimmed packets of a port as a fact, if the run trimmed any."""
     number = cut.get((row["node"], row["port"]), 0)
     return [["trimmed", many(number, "packet")]] if cut else []
 
@@ -151,10 +154,10 @@ def _times(count: int) -> str:
 
 
 def _flows(run: Run, hosts: Sequence[str], most: int) -> tuple[list[dict[str, Any]], pl.DataFrame]:
-    """Choose flows, of each group those that were held up longest; and which rows they are of."""
+    """Return the most delayed flows of each group, and a table of flow_id and key, their index."""
     table = scan(run, "flows")
     if table is None:
-        return [], pl.DataFrame(schema={"flow_id": pl.UInt64, "key": pl.UInt32})
+        return [], _NONE
     took, ideal = (pl.col(name).cast(pl.Int64) for name in ("fct_last_byte_ps", "ideal_fct_ps"))
     late = took - ideal
     names = ("flow_id", "group", "src", "dst", "bytes", "start_ps", "fct_last_byte_ps", *COUNTS)
@@ -164,13 +167,13 @@ def _flows(run: Run, hosts: Sequence[str], most: int) -> tuple[list[dict[str, An
     order = columns.group_by("group").agg(pl.col("flow_id").min()).collect(engine="streaming")
     groups = order.sort("flow_id")["group"].to_list()[:most]
     each = max(1, most // max(1, len(groups)))
-    # Each group's alone: a sort of all would hold all.
+    # Group by group: a sort of all flows would hold all of them in memory.
     of_groups = [
         columns.filter(pl.col("group") == group).top_k(each, by=["late", "flow_id"])
         for group in groups
     ]
     if not of_groups:
-        return [], pl.DataFrame(schema={"flow_id": pl.UInt64, "key": pl.UInt32})
+        return [], _NONE
     parts = pl.collect_all(of_groups, engine="streaming")
     by = ["late", "flow_id"]
     kept = pl.concat([one.sort(by, descending=[True, False]) for one in parts])
@@ -184,7 +187,7 @@ def _flows(run: Run, hosts: Sequence[str], most: int) -> tuple[list[dict[str, An
             {
                 "name": f"{row['group']}: {ends[0]} → {ends[1]}, flow {number}",
                 "group": row["group"],
-                # Of a flow that is not complete there is none.
+                # A flow that is not complete has no delay.
                 "delay_us": None if took is None or row["ideal"] is None else row["late"] / 1e6,
                 "begin_us": row["start_ps"] / 1e6,
                 "end_us": None if took is None else (row["start_ps"] + took) / 1e6,
@@ -208,11 +211,10 @@ def _again(row: dict[str, Any]) -> str:
 
 
 def _collectives(run: Run, most: int) -> tuple[list[dict[str, Any]], pl.DataFrame]:
-    none = pl.DataFrame(schema={"flow_id": pl.UInt64, "key": pl.UInt32})
     costs = collective_costs(run)
     transfers = scan(run, "transfers")
     if not costs.height or transfers is None:
-        return [], none
+        return [], _NONE
     kept = (
         costs.sort("above_bound_ps", "start_ps", descending=[True, False], nulls_last=False)
         .head(most)
@@ -244,13 +246,13 @@ def _collectives(run: Run, most: int) -> tuple[list[dict[str, Any]], pl.DataFram
 def _with_rates(
     run: Run, grid: _Grid, shown: list[dict[str, Any]], of: pl.DataFrame
 ) -> list[dict[str, Any]]:
-    """Add what flows of each received over time, and what they waited for."""
+    """Add to each flow or collective the curve of received payload, and its waits."""
     rates: dict[int, list[float]] = {}
     table = scan(run, "flows")
     if shown and table is not None and data.recorded(run, "flow_received_bytes"):
         lines = table.join(of.lazy().rename({"key": "line"}), on="flow_id")
         got = grid.numbered(data.received(run, lines, grid.interval_ps))
-        # A flow that ends between the last sample and the end of the film is in its last step.
+        # A flow that ends between the last sample and the end of the film counts in the last step.
         by = got.group_by(key="line", frame=pl.col("frame").clip(0, grid.frames - 1))
         whole = BITS * PS_PER_S / grid.step_ps / 1e9
         rates = _lines(by.agg(value=pl.col("new").sum() * whole), grid.frames)
@@ -264,10 +266,10 @@ def _with_rates(
 def _waits(
     run: Run, on: Sequence[str], of: pl.DataFrame, *, place: bool
 ) -> dict[int, list[list[Any]]]:
-    """Sum up what was waited for: text and microseconds, the longest first.
+    """Return the waits of each key: where, why and microseconds, the longest first.
 
-    `of` says by the columns `on` whose waits a row's are (`key`); of a port its own `place` is not
-    said, but who waited.
+    `of` has the key of each row of waits, by the columns `on`. With `place`, "where" is the port;
+    otherwise the rows are those of a port, and "where" is the group that waited.
     """
     table = scan(run, "waits")
     if table is None:
@@ -300,7 +302,7 @@ def _waits(
 
 
 def _own_frames(one: dict[str, Any]) -> None:
-    """Add to a flow's waits what its own frames took longer, or less: then they are its delay."""
+    """Add to a flow's waits the rest of its delay: what its own frames took, more or less."""
     waited = round(sum(us for _, _, us in one["waits"]), 6)
     own = 0.0 if one["delay_us"] is None else round(one["delay_us"] - waited, 6)
     if own:
@@ -312,13 +314,13 @@ def _why(row: dict[str, Any], of: str) -> str:
     if cause == "paused":
         return f"paused by {row['peer']}"
     if cause == "behind":
-        # Of many flows on one way the record names the first ones.
+        # If many flows share a path, the record names only the first ones.
         return f"behind {row['behind_group'] or f'several flows{of}'}"
     return CAUSES.get(cause, cause).format(row["mechanism"] or "a mechanism")
 
 
 def _lines(values: pl.LazyFrame, frames: int) -> dict[int, list[float]]:
-    """Give a value a step for each key; 0 where there is none."""
+    """Return one value for each step and key; 0 without one."""
     found: dict[int, list[float]] = {}
     rows = values.select("key", "frame", "value").collect(engine="streaming")
     for key, frame, value in rows.iter_rows():
@@ -328,7 +330,7 @@ def _lines(values: pl.LazyFrame, frames: int) -> dict[int, list[float]]:
 
 
 def _curve(name: str, line: Sequence[float] | None, unit: float) -> list[dict[str, Any]]:
-    """Pack a curve: its name, its greatest value, and the others as shares of that."""
+    """Pack a curve: its name, its greatest value, and all values as shares of that."""
     if line is None or not (top := max(line)):
         return []
     octets = bytes(round(FULL * value / top) for value in line)
@@ -337,7 +339,7 @@ def _curve(name: str, line: Sequence[float] | None, unit: float) -> list[dict[st
 
 
 def port_edges(edges: Sequence[Edge], places: pl.DataFrame) -> pl.DataFrame:
-    """Number the drawn direction of each port of a film's run: columns node, port, edge."""
+    """Return the number of each port's drawn direction: columns node, port, edge."""
     number = pl.DataFrame(
         {"a": [a for a, _ in edges], "b": [b for _, b in edges], "edge": range(len(edges))},
         schema={"a": pl.Int64, "b": pl.Int64, "edge": pl.Int64},

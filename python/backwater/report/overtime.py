@@ -122,7 +122,7 @@ def drawn(wanted: list[Wanted], of: str, missing: list[str]) -> list[Figure]:
         try:
             figures.append(Figure(name, chart(), of + caption))
         except InputError as error:
-            missing.append(f"{name}: {error.reason}")
+            missing.append(f"{name} ({error.reason})")
     return figures
 
 
@@ -159,7 +159,7 @@ def over_time(
         try:
             film = shoot(assumptions.layout, [("this run", run)])
         except InputError as error:
-            missing.append(f"film: {error.reason}")
+            missing.append(f"film ({error.reason})")
     text = [of + seen.said] if seen.said else []
     if not taken:
         how = f"with {data.EVERYTHING}"

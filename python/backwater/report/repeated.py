@@ -60,7 +60,7 @@ def seeds_page(series: Series, seen: Observed | None = None) -> Page:
     partial = [str(run.seed) for run in runs if run.status != "done"]
     partly = (
         f"{len(seeds) - len(partial)} of these {len(seeds)} runs are complete, and all statistics "
-        f"are of these. Not complete: seed {', '.join(partial)}. Seeds that never began are missing."
+        f"are of these. Not complete: seed {', '.join(partial)}. Seeds without a run are left out."
     )
     found = over_runs([(run.seed, run.warnings) for run in done])
     rows = [row for row in series.statistics.to_pylist() if row["mean"]]

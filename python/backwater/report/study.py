@@ -1,8 +1,8 @@
-"""The report of a study: assumptions, published beside measured, figures as its document has them.
+"""The report of a study: published beside measured numbers, figures like those of its document.
 
-Which figures a study has stands in its `figures.toml`: `[[figure]]` names a chart of
-`backwater.plot.StudyPlots` and its arguments, `[[observe]]` a point of the table to be run once
-more with samples, `[[film]]` the observed runs to be shown as the fabric over time.
+A study declares its figures in `figures.toml`: `[[figure]]` names a chart of
+`backwater.plot.StudyPlots` with its arguments, `[[observe]]` a point of the table whose run is
+repeated with samples, and `[[film]]` the observed runs that are shown as the fabric over time.
 """
 
 from __future__ import annotations
@@ -55,7 +55,7 @@ OVER_TIME = ("queue", "throughput", "sent", "paused")
 
 @dataclass(frozen=True)
 class Declared:
-    """What a study's figures.toml says."""
+    """The content of a study's figures.toml."""
 
     observations: list[Observation]
     figures: list[dict[str, Any]]
@@ -63,7 +63,10 @@ class Declared:
 
 
 def declared(outcome: Outcome) -> Declared:
-    """Read the figures of a study; without a file, its completion times or first measures."""
+    """Read the figures of a study; without a file, bars of its measures.
+
+    Raises `InputError` for a file with errors.
+    """
     path = STUDIES / outcome.study.id / "figures.toml"
     if not path.is_file():
         figure = {"id": "measures", "kind": "bars", "caption": "What the study measures."}
@@ -83,7 +86,7 @@ def study_page(outcome: Outcome, progress: Callable[[int], Progress | None] | No
     """Report a study that was reproduced into a directory."""
     study = outcome.study
     wanted = declared(outcome)
-    # Of a reproduction of one case, what rests on others is left out.
+    # If only one case was reproduced, observations of others are left out.
     seen = [one for one in wanted.observations if one.key in outcome.points]
     runs = observe(outcome, seen, progress)
     figures, left = _figures(outcome, wanted, runs)
@@ -165,7 +168,7 @@ def _chart(
 def _points(
     outcome: Outcome, entry: Mapping[str, Any], about: Mapping[str, Observation]
 ) -> list[str]:
-    """Say which points and seeds a figure over time is of."""
+    """Name the points and seeds of a figure over time."""
     said = []
     for name in entry.get("observe", []):
         one = about[name]
@@ -195,9 +198,9 @@ def _assumptions(outcome: Outcome, assumptions: Assumptions, first: Key) -> Sect
         "Mechanisms: what each sets over the scenario",
     )
     where = (
-        f"Drawn and listed for case {first.case} under {first.mechanism}. Which values are the "
-        "document's, which follow from its digits and which are choices stands in "
-        f"studies/{study.id}/README.md."
+        f"Drawn and listed for case {first.case} under {first.mechanism}. "
+        f"studies/{study.id}/README.md explains which values are the document's, which follow from "
+        "its digits, and which are choices."
     )
     if outcome.changes:
         where += f" Changed by the user: {', '.join(outcome.changes.words())}."
@@ -220,7 +223,7 @@ def _range(seeds: tuple[int, ...]) -> str:
 
 
 def _mechanisms(outcome: Outcome) -> list[list[str]]:
-    """What the variant of each mechanism sets, as the manifest of its first run has it."""
+    """Return what the variant of each mechanism sets, by the manifest of its first run."""
     rows = []
     for mechanism in outcome.study.mechanisms:
         key = next(
@@ -260,7 +263,7 @@ def _tables(outcome: Outcome) -> list[Table]:
         if any(row.discriminates is not None for row in numbers):
             notes.append(f"Null model: {null_models(outcome.study)}.")
         rows = [_number(outcome, row) for row in numbers]
-        # A column without a single entry only takes room from the others, as one with one alone.
+        # Empty columns, and a statistic that all rows share, only take space from the others.
         kept = [i for i in range(len(columns)) if any(row[i] for row in rows)]
         statistic = words.index("statistic")
         if len({row[statistic] for row in rows}) == 1:
@@ -317,19 +320,19 @@ def _again(outcome: Outcome) -> Section:
     command += f" --out {folder}"
     code = Code(f"{command}\nbackwater report {folder} -o report.html --figures figures")
     return Section(
-        "again", "Run it again", [code], ["What is complete in the directory is not run again."]
+        "again", "Run it again", [code], ["Complete runs in the directory are not run again."]
     )
 
 
 def _case(outcome: Outcome) -> str:
-    """Give the option for one case of several, if no other was run."""
+    """Return the option for one case of several, if only that was run."""
     run = {key.case for key in outcome.points}
     [case, *others] = run
     return "" if others or {one.id for one in outcome.study.cases} == run else f" --case {case}"
 
 
 def _seeds(outcome: Outcome) -> str:
-    """Give the option for other seeds than the study's, if all its points have the same."""
+    """Return the option for seeds other than the study's, if all points have the same."""
     asked = any(row.other_seeds for row in outcome.rows)
     [seeds, *others] = {tuple(some) for some in outcome.seeds.values()} or {()}
     if not asked or others or list(seeds) != list(range(seeds[0], seeds[-1] + 1)):

@@ -1,4 +1,4 @@
-"""The report of a sweep: the answer to its goal, curves, maps, effects, and how to run it again."""
+"""The report of a sweep: the answer to its goal, curves, maps, effects, and its command."""
 
 from __future__ import annotations
 
@@ -23,11 +23,11 @@ if TYPE_CHECKING:
 
     from backwater.sweep.dataset import Sweep
 
-# Metrics of a page, and keys and pairs of keys with figures of their own.
+# Most metrics of a page, and most keys and pairs of keys with figures of their own.
 _METRICS, _KEYS, _PAIRS = 4, 4, 3
-# Points of a front that have a table.
+# Most points of a front with a table.
 _POINTS = 8
-# Points that are listed, those beyond which the list is folded, and different errors.
+# Most points that are listed, points up to which the list is open, and most different errors.
 _ROWS, _OPEN, _ERRORS = 500, 16, 10
 
 
@@ -53,7 +53,7 @@ def sweep_page(sweep: Sweep) -> Page:
         apart = f"{base} {_are(plots.apart)} in no line or map."
         lead = [f"{lead[0]} {apart}"]
     if plots.compared > 1 and not plots.varying(plots.metrics):
-        lead.append("No metric differs between them: what is varied changes nothing here.")
+        lead.append("No metric differs between points: what is varied has no effect here.")
     if lacking := plots.lacking(metrics):
         lead.append(sentence(lacking))
     if same := plots.same():
@@ -101,7 +101,7 @@ def _answer(answer: Mapping[str, Any]) -> Section:
 
 
 def tests_table(title: str, tests: Sequence[Mapping[str, Any]], base: str | None) -> Table:
-    """Make the table of a point's metrics, against the base where there is one."""
+    """Return the table of a point's metrics, against the base if the sweep has one."""
     against = any("base" in test for test in tests)
     columns = [Column("metric"), Column("unit"), Column("here", number=True)]
     if against:
@@ -110,9 +110,7 @@ def tests_table(title: str, tests: Sequence[Mapping[str, Any]], base: str | None
     for test in tests:
         row = [test["metric"], unit_of(test["metric"]), interval(test["value"])]
         if against and "base" in test:
-            p = test["p"]
-            row += [interval(test["base"]), interval(test["difference"])]
-            row.append(chance(p))
+            row += [interval(test["base"]), interval(test["difference"]), chance(test["p"])]
         elif against:
             row += ["-"] * 3
         rows.append(row)
@@ -121,7 +119,7 @@ def tests_table(title: str, tests: Sequence[Mapping[str, Any]], base: str | None
 
 
 def warnings_of(plots: SweepPlots) -> list[list[str]]:
-    """Give what checks and runs of points had to say, the commonest first: points, and what."""
+    """Return the warnings of checks and runs with their number of points, most frequent first."""
     said = Counter(
         str(one)
         for design in plots.designs
@@ -132,14 +130,14 @@ def warnings_of(plots: SweepPlots) -> list[list[str]]:
 
 
 def _points(plots: SweepPlots, metrics: Sequence[str], sweep: Sweep) -> Section:
-    """List the points, and why some have failed."""
+    """Return the section with tables of points, of reasons for failures, and of warnings."""
     titles, every = plots.table(metrics)
     first = len(titles) - len(metrics)
     columns = [Column(title, number=n >= first) for n, title in enumerate(titles)]
     rows = [row for one, row in every if any(each["status"] == "done" for each in one.rows)]
     parts = []
     if rows and columns:
-        more = f"{_ROWS:,} of {len(rows):,} are shown; `backwater query` gives all."
+        more = f"{_ROWS:,} of {len(rows):,} are shown; `backwater query` lists all."
         note = "Means over the seeds, ± half of their 95 % interval (Student's t)."
         note = f"{note} {more}" if len(rows) > _ROWS else note
         folded = len(rows) > _OPEN
@@ -151,7 +149,7 @@ def _points(plots: SweepPlots, metrics: Sequence[str], sweep: Sweep) -> Section:
         note = f"{many(left, 'more reason')} of fewer points." if left > 0 else ""
         parts.append(Table(errors, told, "Points that failed", note))
     if warned := warnings_of(plots):
-        columns = [Column("points", number=True), Column("what was said")]
+        columns = [Column("points", number=True), Column("warning")]
         left = len(warned) - _ERRORS
         note = f"{many(left, 'more warning')} of fewer points." if left > 0 else ""
         parts.append(Table(columns, warned[:_ERRORS], "Warnings of checks and runs", note))
@@ -168,7 +166,7 @@ def _figures(
     for key in varied[:_KEYS]:
         with contextlib.suppress(InputError):
             chart = plots.curve(key, metrics)
-            curves.append(Figure(f"curve-{len(curves) + 1}", chart, f"What {key} does."))
+            curves.append(Figure(f"curve-{len(curves) + 1}", chart, f"Metrics over {key}."))
     pairs = itertools.islice(itertools.combinations(varied, 2), _PAIRS)
     for n, (across, up) in enumerate(pairs):
         if not differing or not _grid(plots, across, up):
@@ -196,7 +194,7 @@ def _figures(
 
 
 def _grid(plots: SweepPlots, across: str, up: str) -> bool:
-    """Whether two keys have a grid of values, of which most cells are filled."""
+    """Return True if at least half of the cells of two keys' grid of values are filled."""
     a, b = plots.keys.index(across), plots.keys.index(up)
     cells = {(one.values[a], one.values[b]) for one in plots.designs}
     cells = {cell for cell in cells if None not in cell}
@@ -205,7 +203,7 @@ def _grid(plots: SweepPlots, across: str, up: str) -> bool:
 
 
 def command(manifest: Mapping[str, Any], directory: str) -> str:
-    """Give the command that a sweep was made by."""
+    """Return the command that made a sweep."""
     asked = manifest.get("asked") or {}
     parts = ["backwater", "sweep", str(manifest.get("file", "FILE"))]
     for key, values in (asked.get("vary") or {}).items():

@@ -1,4 +1,4 @@
-"""What a sweep rests on: its network, and the values that are the same at all points."""
+"""The assumptions of a sweep: its network, and the values that all points share."""
 
 from __future__ import annotations
 
@@ -19,7 +19,7 @@ if TYPE_CHECKING:
 
 @dataclass(frozen=True)
 class Probe:
-    """A scenario of a sweep, as its first point has it, with what it looks like."""
+    """The scenario of a sweep's first point, with its sketch."""
 
     variant: str
     settings: list[str]
@@ -27,11 +27,11 @@ class Probe:
     case: backwater.Scenario
     sketch: dict[str, Any]
     given: frozenset[str] | None
-    """Keys that are no defaults; None: not known, of a sweep by an earlier version."""
+    """Keys that were set; None if unknown, as in sweeps of an earlier version."""
 
     @staticmethod
     def of(sweep: Sweep) -> Probe | None:
-        """Give the first; None if it can no longer be read: a table of flows is not there."""
+        """Return the first scenario; None if it cannot be read, as without its table of flows."""
         for variant, probe in (sweep.manifest.get("probes") or {}).items():
             try:
                 case = backwater.parse(probe["scenario"], "<the sweep's scenario>")
@@ -43,13 +43,13 @@ class Probe:
         return None
 
     def drawn(self, text: float = 1.0) -> str:
-        """Draw the topology with its flows; `text` is how much larger names are."""
+        """Draw the topology with its flows; `text` enlarges names."""
         groups = list(dict.fromkeys(flow[0] for flow in self.sketch["flows"]))
         return draw.topology(lay_out(self.sketch), self.sketch, groups, text)
 
 
 def assumptions(sweep: Sweep, plots: SweepPlots) -> Section | None:
-    """Show the network, and what is the same at all points."""
+    """Return the section with the network, and the values that all points share."""
     probe = Probe.of(sweep)
     if probe is None:
         return None
@@ -59,7 +59,7 @@ def assumptions(sweep: Sweep, plots: SweepPlots) -> Section | None:
 
 
 def same_everywhere(probe: Probe, plots: SweepPlots) -> Table:
-    """List what is set and not varied."""
+    """Return the table of parameters that are set and not varied."""
     rows = [
         [one["key"], one["value"]]
         for one in probe.case.values()
@@ -71,5 +71,5 @@ def same_everywhere(probe: Probe, plots: SweepPlots) -> Table:
     of = f" (variant {probe.variant})" if probe.variant else ""
     columns = [Column("parameter"), Column("value", number=True)]
     title = f"{many(len(rows), 'parameter')} that are the same at every point{of}"
-    note = "" if probe.given is None else "Parameters that nobody set have their defaults."
+    note = "" if probe.given is None else "Parameters that were not set have their defaults."
     return Table(columns, rows, title, note, folded=True)

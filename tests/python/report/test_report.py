@@ -431,7 +431,7 @@ def test_samples_too_far_apart_for_a_film_are_said(command: Command) -> None:
     options = [*SAMPLED, "--set", "output.interval=300 us"]
     command("run", scenario, "--out", "run", *options, code=0)
     said = command("report", "run", "-o", "-", "--no-rerun", code=0)
-    assert "film: no sample lies within the time of the film" in said.out
+    assert "film (no sample lies within the time of the film" in said.out
 
 
 def test_what_is_no_result_is_said(command: Command) -> None:

@@ -119,7 +119,7 @@ def test_a_comparison_says_who_is_better_and_shows_both(repeated: Path) -> None:
     html = page.html()
     headings = re.findall(r"^<h2>(.*?)</h2>$", html, re.MULTILINE)
     assert headings == ["Results", "The fabric over time", "Assumptions", "Run it again"]
-    # Two films, moved by one slider; each says that it was done again.
+    # Two films, moved by one slider; each reports that its run was repeated.
     assert html.count('<figure class="track">') == 2
     assert html.count("its fingerprint is the same") == 2
     differs = html.partition(">What differs</h3>")[2].partition("</table>")[0]
@@ -224,7 +224,7 @@ def test_films_of_different_networks_are_not_put_together(
     both = (str(small), f"{small},topology.spines=3")
     command("compare", *both, "--seeds", "1", "--out", "c", code=0)
     html = report.of(tmp_path / "c").html()
-    assert "film: the scenarios have different networks" in html
+    assert "film (the scenarios have different networks" in html
     assert '<figure id="queue">' in html
 
 

@@ -104,7 +104,7 @@ def test_the_page_says_of_how_many_flows_its_times_are(storm: Path) -> None:
     [line] = [cells for cells in table.rows if cells[0].startswith("mean_fct:victim")]
     assert line[titles.index("samples")] == "1 of 2, 2"
     assert line[titles.index("better")] == OTHERS
-    assert "Whoever completes only its fast flows is no faster." in table.note
+    assert "A scenario that completes only its fast flows is no faster." in table.note
     assert not any("fct:victim" in said for said in page.lead)
     [figure] = [one for one in page.figures if one.id == "differences"]
     assert "fct:victim" not in json.dumps(figure.chart.to_dict())
@@ -114,7 +114,7 @@ def test_what_the_base_has_none_of_is_named_where_shares_are(storm: Path) -> Non
     """Nobody flushes frames without a watchdog, and no share of nothing can be drawn."""
     page = report.of(storm / "c")
     [figure] = [one for one in page.figures if one.id == "differences"]
-    assert "Not of flushed and retransmitted, which it has none of" in figure.caption
+    assert "Not drawn: flushed and retransmitted, with a mean of 0 there." in figure.caption
 
 
 def test_a_curve_ends_where_flows_are_not_complete(storm: Path) -> None:

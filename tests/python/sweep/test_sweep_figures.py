@@ -170,7 +170,7 @@ def test_a_page_says_that_nothing_differs(command: Command, tmp_path: Path) -> N
     command("sweep", "hot.toml", *varied, code=0)
     page = report.of(tmp_path / "same")
     assert not page.figures
-    assert "No metric differs between them: what is varied changes nothing here." in page.lead
+    assert "No metric differs between points: what is varied has no effect here." in page.lead
 
 
 def test_a_page_draws_what_differs_where_nothing_is_asked_for(

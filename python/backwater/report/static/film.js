@@ -1,7 +1,7 @@
 "use strict";
-// The fabric over time: only what changes from one step to the next is touched.
+// The fabric over time: only elements that change from one step to the next are updated.
 (function () {
-  // The drawing closer: by buttons, by + - 0, by the wheel with Ctrl; when it is close it is moved by hand.
+  // Zoom by buttons, by the keys + - 0, and by the wheel with Ctrl; an enlarged drawing can be dragged.
   function zooming(root) {
     const drawings = Array.from(root.querySelectorAll(".fabric"));
     const whole = drawings[0].viewBox.baseVal, width = whole.width, height = whole.height;
@@ -17,7 +17,7 @@
       }
       root.dataset.zoom = (1 / at.share).toFixed(2);
     }
-    // Around a point, given in shares of what is seen.
+    // Zoom around a point, given in shares of the visible part.
     function by(factor, px, py) {
       const share = Math.max(0.08, Math.min(1, at.share * factor));
       set(share, at.x + px * width * (at.share - share), at.y + py * height * (at.share - share));
@@ -31,7 +31,7 @@
       else if (event.key === "-") by(1 / 0.7, 0.5, 0.5);
       else if (event.key === "0") set(1, 0, 0);
     });
-    // Whoever has pulled the drawing has not picked anything in it.
+    // A drag is not a click on a link.
     let pulled = 0;
     for (const svg of drawings) {
       svg.addEventListener("pointerdown", function () { pulled = 0; });
@@ -163,7 +163,7 @@
     }
     zooming(root);
     backwater.films.push({ root: root, film: film, bytes: bytes, go: go });
-    // The moment when most waits says more than an idle fabric.
+    // Begin at the moment when most bytes wait: it shows more than an idle fabric.
     const first = film.tracks[0].backlog;
     go(first.indexOf(Math.max.apply(null, first)));
   }

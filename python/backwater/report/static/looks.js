@@ -1,5 +1,5 @@
 "use strict";
-// One port, flow or collective that the reader picks: facts, curves over the film's time, what it waited for.
+// A port, flow or collective that the reader chooses: facts, curves over the time of the film, waits.
 (function () {
   const kinds = [["ports", "Ports"], ["flows", "Flows"], ["collectives", "Collectives"]];
   function element(tag, text, name) {
@@ -12,7 +12,7 @@
   for (const one of backwater.films) {
     const root = one.root, film = one.film, place = root.querySelector(".look");
     if (!place) continue;
-    // Of each run of the film its own; a name is the same thing in all of them.
+    // Each run of the film has its own data; a name means the same in all runs.
     const runs = JSON.parse(document.getElementById(place.dataset.looks).textContent);
     const config = JSON.parse(document.getElementById("theme").textContent);
     const select = place.querySelector("select"), said = place.querySelector(".looked");
@@ -36,7 +36,7 @@
     }
     let drawings = [], latest = 0;
 
-    // One scale for all runs: they are there to be compared.
+    // One scale for all runs, so that they can be compared.
     function top(name, curve) {
       const all = runs.flatMap(function (run) { return (run.byName.get(name) || { curves: [] }).curves; });
       return Math.max.apply(null, all.filter(function (one) { return one.name === curve; }).map(function (one) { return one.top; }));
@@ -75,10 +75,10 @@
       said.appendChild(list);
     }
 
-    // Curves, as soon as they are drawn: gives what is to be forgotten when another is picked.
+    // Draw curves; the promise has the view and its place, which are removed with the next choice.
     function curves(run, about) {
       if (!about.curves.length || !window.vegaEmbed) {
-        said.appendChild(element("p", "Nothing of it was found in any sample.", "note"));
+        said.appendChild(element("p", "Its samples are all 0, or were not recorded.", "note"));
         return null;
       }
       const drawn = element("div", undefined, "chart");
@@ -94,7 +94,7 @@
     function waits(about) {
       said.appendChild(element("h4", about.edge === undefined ? "What its last byte waited for" : "What last bytes of flows waited for here"));
       if (!about.waits.length) {
-        said.appendChild(element("p", film.waits ? "Nothing." : "It was not recorded (output.waits).", "note"));
+        said.appendChild(element("p", film.waits ? "Nothing." : "Not recorded (output.waits).", "note"));
         return;
       }
       const table = element("table", undefined, "waits"), longest = about.waits[0][2];
@@ -106,9 +106,9 @@
         table.appendChild(row);
       }
       said.appendChild(table);
-      const of = about.delay_us === undefined ? "Of all waits those that made the last byte of a flow late."
-        : about.delay_us === null ? "It is not complete: until the end of the run it had waited for this."
-        : "Of all waits those that made its last byte late; together these are its delay, " + about.delay_us.toFixed(2) + " us.";
+      const of = about.delay_us === undefined ? "These are only the waits that delayed the last byte of a flow."
+        : about.delay_us === null ? "It is not complete: these are its waits until the end of the run."
+        : "These are only the waits that delayed its last byte; together they are its delay, " + about.delay_us.toFixed(2) + " us.";
       said.appendChild(element("p", of + " Other packets may have waited longer.", "note"));
     }
 
@@ -125,7 +125,7 @@
         const about = run.byName.get(name);
         if (runs.length > 1) said.appendChild(element("h4", run.label, "run"));
         if (!about) {
-          said.appendChild(element("p", "It is not among those that the page keeps of this run.", "note"));
+          said.appendChild(element("p", "The page does not have it for this run.", "note"));
           continue;
         }
         facts(about);
@@ -166,7 +166,7 @@
         const [ax, ay, bx, by] = ["x1", "y1", "x2", "y2"].map(function (name) { return Number(line.getAttribute(name)); });
         const dx = bx - ax, dy = by - ay;
         const share = Math.max(0.02, Math.min(0.98, ((at.x - ax) * dx + (at.y - ay) * dy) / (dx * dx + dy * dy || 1)));
-        // Of the two directions of a link, the one whose sender is nearer.
+        // Of the two directions of a link, choose the one whose sender is nearer.
         const away = Math.hypot(ax + share * dx - at.x, ay + share * dy - at.y) + 3 * share;
         if (away < least) { least = away; best = i; }
       });
@@ -183,7 +183,7 @@
       const known = runs.some(function (run) { return run.byName.has(name); });
       if (known || flow) { show(known ? name : flow.name); place.scrollIntoView({ block: "nearest" }); }
     };
-    // Where most waited, to begin with.
+    // Begin with the port with the deepest queue.
     if (runs[0].ports.length) show(runs[0].ports[0].name);
   }
 })();

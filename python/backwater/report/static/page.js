@@ -1,8 +1,8 @@
 "use strict";
-// What parts of the page tell one another: the time that the slider shows, and what the reader picks.
+// State that parts of the page share: the time of the slider, and live charts and films.
 const backwater = {
   now: 0, views: new Set(), films: [],
-  // Move the line on charts that are on screen; the others follow when they come into sight.
+  // Move the line on charts that are on screen; the others follow when they scroll into view.
   move: function (us) {
     backwater.now = us;
     for (const one of backwater.views) if (one.seen) backwater.place(one);
@@ -23,12 +23,12 @@ const backwater = {
     backwater.place(one);
     return function () { sight.disconnect(); backwater.views.delete(one); view.finalize(); };
   },
-  // Charts over time are as wide as there is room, so that the same time stands in the same place.
+  // Charts over time use the full width, so that they have the same times at the same places.
   widen: function (spec, room) {
     const named = /held/.test((spec.title && spec.title.text) || "") ? 150 : 116;
     for (const view of spec.vconcat || [spec.spec || spec]) view.width = Math.max(180, room - named);
   },
-  // A chart in a narrow column: what is beside one another goes below, titles and legends break.
+  // A chart in a narrow column: its panels go one below the other, titles and legends break.
   narrow: function (spec, room) {
     const broken = function (text, size) {
       const most = Math.max(12, Math.floor(room / size)), lines = [];
@@ -41,7 +41,7 @@ const backwater = {
       }
       return lines;
     };
-    // The longest name of a row: names stand left of the chart, and take from its width.
+    // The length of the longest name of a row: names on the left narrow the chart.
     const longestName = function (one) {
       const y = one.encoding && one.encoding.y;
       let longest = 0;
@@ -56,7 +56,7 @@ const backwater = {
       if (one.hconcat) {
         one.vconcat = one.hconcat;
         delete one.hconcat;
-        // The names of rows were written once for all.
+        // Only the first panel has the names of rows.
         for (const part of one.vconcat) if (part.encoding && part.encoding.y && part.encoding.y.axis === null) delete part.encoding.y.axis;
       }
       if (one.title) {
@@ -76,7 +76,7 @@ const backwater = {
         if (!about || !about.field || about.legend === null) continue;
         const names = about.scale && about.scale.domain;
         const longest = Array.isArray(names) ? Math.max.apply(null, names.map(function (text) { return String(text).length; })) : 12;
-        // A ramp of colours beside the chart would stand outside the page.
+        // A colour scale beside the chart would be outside the page.
         if (about.legend && about.legend.orient === "right") {
           about.legend = Object.assign({}, about.legend, { orient: "top", direction: "horizontal", titleLimit: room - 20, gradientLength: Math.min(180, room - 60) });
           continue;
@@ -84,7 +84,7 @@ const backwater = {
         about.legend = Object.assign({}, about.legend, { columns: Math.max(1, Math.floor(room / (40 + 6.8 * longest))), labelLimit: room - 40 });
       }
       const y = one.encoding && one.encoding.y;
-      // What is said of a name in brackets goes below it, and so does what a metric is of: together they are cut.
+      // A second line for text in brackets, and for the part of a metric after its colon: one line would be cut.
       if (y && y.type === "nominal" && y.axis !== null) y.axis = Object.assign({ labelLimit: inside > 84 ? 140 : 110, labelExpr: "split(replace(length(datum.label) > 18 ? replace(datum.label, ':', ':\\n') : datum.label, ' (', '\\n('), '\\n')" }, y.axis);
       if (y && y.title && y.title.length > 26) y.title = broken(y.title, room / 24);
       for (const name of ["layer", "vconcat", "concat"]) for (const part of one[name] || []) view(part, inside);
@@ -99,7 +99,7 @@ const backwater = {
     actions: { export: true, source: false, compiled: false, editor: false } },
 };
 
-// Charts come alive when they are first seen; until then, and on paper, they are the drawing made beforehand.
+// Charts become live when they first scroll into view. Until then, and on paper, they are static drawings.
 (function () {
   if (!window.vegaEmbed || !window.IntersectionObserver) return;
   const seen = new IntersectionObserver(function (entries) {
