@@ -1,4 +1,4 @@
-"""Lays out slides: lines of text, columns of tables, and further slides for what is too long."""
+"""Lays out slides: lines of text, columns of tables, and further slides for long ones."""
 
 from __future__ import annotations
 

@@ -42,7 +42,7 @@ def pdf(deck: Deck) -> bytes:
             "/ModDate": when,
         }
     )
-    # Without an identifier of its own, pypdf either writes none or a random one.
+    # pypdf writes no identifier, or a random one: this one depends on the slides alone.
     number = hashlib.sha256(repr(deck).encode()).hexdigest()[:32]
     writer._ID = pypdf.generic.ArrayObject(
         [pypdf.generic.ByteStringObject(bytes.fromhex(number)) for _ in range(2)]
@@ -140,7 +140,7 @@ def _drawing(part: Drawing, name: str) -> str:
 
 
 def resized(svg: str, **attributes: float) -> str:
-    """Return a drawing with these attributes of place and size, in place of its own."""
+    """Replace the place and size of a drawing by these attributes."""
 
     def tag(root: re.Match[str]) -> str:
         bare = re.sub(r'\s(?:width|height|x|y|style)="[^"]*"', "", root[0])[:-1]

@@ -106,7 +106,7 @@ class StudySaid(StudyPoints):
 
 
 def _changed(what: str, shares: Sequence[float]) -> str:
-    """State the change of a time; `shares` are what is saved of it, case by case."""
+    """State the change of a time; `shares` are the saved parts of it, case by case."""
     if max(shares) <= 0 and min(shares) < 0:
         return f"lengthens {what} by {_range([-share for share in shares])}"
     if min(shares) >= 0:

@@ -75,7 +75,7 @@ def _extremes(plots: SweepPoints, metric: str) -> str:
 def heat(plots: SweepPoints, across: str, up: str, metric: str) -> str:
     """Name the least and the greatest cell of a map, and what its cells are means over."""
     cells = plots.cells(across, up, metric)
-    # Of equal cells, the first in the order of the axes is named, whatever the order of points.
+    # The order of points must not matter: of equal cells, the first along the axes is named.
     ordered = sorted(cells.means, key=lambda cell: [order(value) for value in cell])
     low, high = (pick(ordered, key=cells.means.__getitem__) for pick in (min, max))
     over = f", {cells.over}" if cells.over else ""

@@ -196,7 +196,7 @@ def state(
     """
     lines, queues, pauses = [], [], []
     scale = scale_of(layout)
-    # The script shows what is hidden now at other times; a drawing of one time leaves it out.
+    # The script shows hidden marks at other times; a drawing of one time leaves them out.
     later = marks is not None
     for edge, one in states.items():
         mark = "" if marks is None else f' data-e="{marks[edge]}"'

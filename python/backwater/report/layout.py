@@ -235,7 +235,7 @@ def _rows(
     for i, block in enumerate(blocks):
         if not block.host:
             tiers.setdefault((depth[block.members[0]], block.tier), []).append(i)
-    # Of tiers equally far from hosts, the one with more switches is below.
+    # If tiers are equally far from hosts, the one with more switches is below.
     order = sorted(tiers, key=lambda key: (-key[0], len(tiers[key]), list(tiers).index(key)))
     if len(order) == 2 and order[0][0] == order[1][0] and order[0][1] == "edge":
         order.reverse()

@@ -140,7 +140,7 @@ def completion(run: Run, of: str = "") -> list[Figure]:
 def over_time(
     seen: Observed, assumptions: Assumptions, of: str = ""
 ) -> tuple[list[Section], Figure | None, list[str]]:
-    """Return the section over time, the stills of its film, and what is not drawn.
+    """Return the section over time, the stills of its film, and the names of missing figures.
 
     `of` begins every caption: it names the run, if that is one of several.
     """

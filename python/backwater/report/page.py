@@ -204,7 +204,7 @@ class Page:
 
 
 NOW = {
-    # Data of its own, with one row: the line is drawn once, whatever the data of the chart.
+    # Separate data, with one row: the line is drawn once, whatever the data of the chart.
     "data": {"values": [{}]},
     "mark": {"type": "rule", "color": INK, "strokeWidth": 1.5},
     "encoding": {"x": {"datum": {"expr": "now"}, "type": "quantitative"}},

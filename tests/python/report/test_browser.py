@@ -1,4 +1,4 @@
-"""The page of a study as a browser shows it."""
+"""The page of a study in a browser."""
 
 from __future__ import annotations
 
@@ -20,7 +20,7 @@ NAME = "<img src=x onerror=alert(1)> & <b>bold</b>"
 
 @pytest.fixture(scope="session")
 def study_page(shared_folders: Shared, published_study: Path) -> Path:
-    """The page of `sfc-aidc-2025`, of the cases that its films and time series are of."""
+    """The page of `sfc-aidc-2025`, with the cases that its films and time series show."""
 
     def make(folder: Path) -> None:
         shutil.copytree(published_study / "o", folder / "sfc")
@@ -38,7 +38,7 @@ def test_a_study_is_readable_and_quiet(browser: Browser, study_page: Path, size:
     charts = page.locator("[data-spec]").count()
     assert charts >= 10
     assert page.locator("[data-live=yes] svg.marks").count() == charts
-    # Nothing is wider than the screen; what is wide scrolls within itself.
+    # Nothing is wider than the screen; wide elements scroll inside.
     width = page.evaluate("document.documentElement.scrollWidth")
     assert width <= SIZES[size][0]
     least = page.evaluate(
@@ -60,7 +60,7 @@ def test_words_stand_out_in_light_and_dark(
     assert (paper == "rgb(255, 255, 255)") == (scheme == "light")
     words = "section p, td, th, figcaption, a, summary, footer, .good, .off, .note"
     assert min(page.evaluate(CONTRAST, [words, "color"])) >= 4.5
-    # So does what is written in drawings.
+    # Texts in drawings have enough contrast, too.
     assert min(page.evaluate(CONTRAST, [".chart svg text, .fabric text", "fill"])) >= 4.5
     page.close()
 
@@ -73,7 +73,7 @@ def test_the_slider_moves_the_fabric(browser: Browser, study_page: Path) -> None
     pfc, sfc = film.locator(".track").nth(0), film.locator(".track").nth(1)
     paused = "[...arguments[0].querySelectorAll('.pauses > g[visibility=visible]')].length"
     count = f"place => {paused.replace('arguments[0]', 'place')}"
-    # It begins where most waits.
+    # It begins at the moment when most bytes wait.
     assert int(film.get_attribute("data-frame") or 0) > 0
     slider.focus()
     slider.press("Home")
@@ -82,7 +82,7 @@ def test_the_slider_moves_the_fabric(browser: Browser, study_page: Path) -> None
         slider.press("ArrowRight")
     assert clock.inner_text() != before
     assert film.get_attribute("data-frame") == "40"
-    # Congestion has spread under PFC and stays at the source under SFC.
+    # Under PFC congestion has spread; with SFC it stays at the source.
     held = [track.evaluate(count) for track in (pfc, sfc)]
     assert held[0] >= 8
     assert held[1] <= 2
@@ -94,7 +94,7 @@ def test_the_slider_moves_the_fabric(browser: Browser, study_page: Path) -> None
 
 
 def test_a_step_of_the_film_is_quick(browser: Browser, study_page: Path) -> None:
-    """All steps of a 128-host film, drawn one after the other, touch few elements each."""
+    """Each step of a 128-host film changes few elements."""
     page = opened(browser, study_page, "screen").page
     moved = page.evaluate(
         """async () => {
@@ -142,5 +142,5 @@ def test_it_prints(browser: Browser, study_page: Path) -> None:
     page.goto(study_page.as_uri())
     paper = page.pdf(format="A4")
     assert paper.startswith(b"%PDF")
-    # Charts that nobody has looked at yet are on paper, too.
+    # Charts that never were on screen are on paper, too.
     assert page.locator(".chart > svg").count() >= 5

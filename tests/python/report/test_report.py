@@ -1,4 +1,4 @@
-"""The report of a run: one page that needs nothing else, true to its tables, safe with any name."""
+"""The report of a run: one self-contained page, true to its tables, safe with any name."""
 
 from __future__ import annotations
 
@@ -30,7 +30,7 @@ from kit.results import change_line
 from kit.scenarios import SAMPLES
 from kit.tree import ROOT
 
-# Not those that the embedded scripts hold.
+# Those of the page, and not of the embedded scripts.
 HEADINGS = re.compile(r"^<h2>(.*?)</h2>$", re.MULTILINE)
 MARKUP = "<img src=x onerror=alert(1)></script><b>bold</b> & 'quotes'"
 SAMPLED = (
@@ -41,7 +41,7 @@ SAMPLED = (
 
 
 class Elements(HTMLParser):
-    """Every element of a page with its attributes, and the texts outside scripts and styles."""
+    """All elements of a page with their attributes, and the texts outside scripts and styles."""
 
     def __init__(self, page: str) -> None:
         super().__init__()
@@ -101,7 +101,7 @@ def test_the_page_has_its_parts_in_order(page: str) -> None:
         assert f'<figure id="{figure}">' in page
     assert '<figure id="fabric-stills">' in page
     texts = " ".join(Elements(page).texts)
-    # What was set is there for who looks for it, and in nobody's way.
+    # Parameters are listed, in folded tables.
     assumed = page.partition(">Assumptions</h2>")[2].partition("<section")[0]
     assert re.findall(r"<summary>(.*?)</summary>", assumed)[0].endswith("parameters that are set")
     assert assumed.index("<svg") < assumed.index("<details>") < assumed.index("pfc.xoff")
@@ -125,7 +125,7 @@ def test_specs_and_films_are_json(page: str) -> None:
     assert len(track["held"]) == len(track["backlog"]) == film["frames"] <= 300
     assert max(track["held"]) > 0
     assert page.count('data-e="0"') == 3 * len(film["tracks"])
-    # The rows of a film are named as those of the topology are.
+    # The film names its rows as the topology does.
     drawn = page.partition('class="film"')[2].partition('<script type="application/json"')[0]
     assert ">16 hosts</text>" in drawn
 
@@ -154,7 +154,7 @@ def test_names_with_markup_are_text(command: Command, small: Path, tmp_path: Pat
     tags = [tag for tag, _ in page.found]
     assert "img" not in tags
     assert not any("onerror" in attributes for _, attributes in page.found)
-    # Two of this page's own and its data: no script came in by a name.
+    # Two scripts of the page and its data: a name has added none.
     scripts = [attributes for tag, attributes in page.found if tag == "script"]
     assert sum("type" not in attributes for attributes in scripts) == 2
     assert MARKUP in page.texts
@@ -205,7 +205,7 @@ def test_damaged_results_are_named(command: Command, small: Path, tmp_path: Path
 
 @pytest.mark.usefixtures("undrawn")
 def test_what_a_killed_run_has_left_is_reported(made: Path, tmp_path: Path) -> None:
-    """A killed run has no summary and no table of ports, but closed parts of others."""
+    """A killed run has no summary and no table of ports, but closed parts of other tables."""
     run = tmp_path / "killed"
     shutil.copytree(made / "run", run)
     manifest = json.loads((run / "manifest.json").read_text(encoding="utf-8"))
@@ -275,7 +275,7 @@ def test_a_run_with_a_flow_table_runs_again_as_it_is(
     command("run", "first/scenario.toml", "--out", "again", code=0)
     first, again = backwater.open_run("first"), backwater.open_run("again")
     assert again.fingerprint == first.fingerprint
-    # What a run is known by does not tell where its files lie.
+    # The recorded scenario keeps the relative name of the table.
     assert f'table = "tables/{name}"' in first.manifest["scenario"]
     page = report.of("first", rerun=False)
     texts = " ".join(Elements(page.html()).texts)
@@ -284,7 +284,7 @@ def test_a_run_with_a_flow_table_runs_again_as_it_is(
     assert recorded.text == Path("first/scenario.toml").read_text(encoding="utf-8")
     assert "watched: its only path" not in texts
     assert "watched: path chosen in the run" in texts
-    # Without the file the page is made all the same, and says what is missing.
+    # Without the file, the page is still made, and names the missing table.
     (folder / name).unlink()
     texts = " ".join(Elements(report.of("first", rerun=False).html()).texts)
     assert "watched: its table is missing or has changed" in texts
@@ -300,7 +300,7 @@ def test_the_first_sentence_names_variant_and_settings(command: Command) -> None
     settings = ("--variant", "sfc", "--set", "sfc.threshold=100 KB", "--set", "packet.payload=1 KB")
     command("run", "s.toml", *settings, "--out", "run", code=0)
     texts = " ".join(Elements(report.of("run", rerun=False).html()).texts)
-    # As they were given: a unit in small letters would be another one.
+    # Settings are as given: in small letters, a unit would mean another one.
     assert "Variant sfc, --set sfc.threshold=100 KB, --set packet.payload=1 KB: 4 of 4" in texts
     many = [f"--set=topology.{key}={n}" for key, n in (("leaves", 4), ("spines", 2))]
     many += [f"--set=pfc.{key}={n} KB" for key, n in (("xoff", 200), ("xon", 100))]
@@ -314,7 +314,7 @@ def test_the_first_sentence_names_variant_and_settings(command: Command) -> None
 def test_a_warning_and_what_the_run_showed_are_one_statement(
     command: Command, tmp_path: Path
 ) -> None:
-    """A bound of a formula guarantees something; beyond it the run itself says how it went."""
+    """A formula's bound is sufficient only: the page shows beside it how the run went."""
     (tmp_path / "s.toml").write_text(backwater.new_scenario(), encoding="utf-8")
     over, settings = "sfc.threshold=250 KB", ("--set", "sfc.threshold=250 KB", "--out")
     command("run", "s.toml@sfc", *settings, "run", code=0)
@@ -332,7 +332,7 @@ def test_a_warning_and_what_the_run_showed_are_one_statement(
         assert "a sufficient bound: beyond it a run may still do well" in bound
         assert shown.startswith("0 pauses sent, 0 frames dropped. ")
         assert "`pfc` never paused a neighbour: peak 266.112 KB of 340 KB" in shown
-        # The slides have the same, and none of it is cut.
+        # The slides have the same text, uncut.
         slides = deck.of(name).slides
         texts = [" ".join(p.paragraphs) for s in slides for p in s.parts if isinstance(p, Text)]
         assert sum("PFC may fire first" in text for text in texts) == 1
@@ -364,7 +364,7 @@ def test_flows_that_were_given_in_python_are_said_to_be_in_no_file(tmp_path: Pat
 def test_the_last_step_of_a_film_is_as_long_as_its_samples(
     monkeypatch: pytest.MonkeyPatch, tmp_path: Path
 ) -> None:
-    """Ten samples in at most four steps are three, three, three, and one."""
+    """Ten samples in at most four steps: three steps of three, and one of one."""
     topology = {"kind": "star", "hosts": 3, "rate": "100 Gb/s", "link_delay": "1 us"}
     flow = {"from": "h0", "to": "h1", "size": "10 MB"}
     output = {"interval": "1 us", "links": True, "queues": True}
@@ -374,7 +374,7 @@ def test_the_last_step_of_a_film_is_as_long_as_its_samples(
     film = shoot(Assumptions(run).layout, [("run", run)], ("20 us", "30 us"))
     assert film.frames == 4
     [track] = film.tracks
-    # The sender's link is never idle, and its load is that of each step's own time.
+    # The sender's link is never idle, and its utilisation is that of each step's own length.
     busiest = max(track.busy.values(), key=sum)
     assert min(busiest) >= 97
     assert max(busiest) <= 100
@@ -386,10 +386,10 @@ def test_the_last_step_of_a_film_is_as_long_as_its_samples(
 @pytest.mark.parametrize(
     ("fast", "slow", "size", "interval", "frames"),
     [
-        # Rate times step was above 2^64: by one sample a step, and by several.
+        # The product of rate and step exceeds 2^64, with one sample a step and with several.
         ("400 Gb/s", "100 Gb/s", "2350 KB", "47 us", 300),
         ("800 Gb/s", "200 Gb/s", "9400 KB", "23500 ns", 1),
-        # Samples a step times their distance was above 2^32.
+        # The product of samples in a step and their interval exceeds 2^32.
         ("4 Gb/s", "1 Gb/s", "2500 KB", "1 ms", 1),
     ],
 )
@@ -402,7 +402,7 @@ def test_a_link_is_drawn_as_busy_as_it_is(
     monkeypatch: pytest.MonkeyPatch,
     tmp_path: Path,
 ) -> None:
-    """A sender at a quarter of the rate keeps the receiver's link busy for a quarter."""
+    """A sender at a quarter of the receiver's rate keeps its link a quarter busy."""
     topology = {"kind": "star", "hosts": 3, "rate": fast, "link_delay": "1 us"}
     scenario = backwater.build(
         {
@@ -417,7 +417,7 @@ def test_a_link_is_drawn_as_busy_as_it_is(
     film = shoot(Assumptions(run).layout, [("run", run)])
     [track] = film.tracks
     names = {block.name: number for number, block in enumerate(film.layout.blocks)}
-    # A frame of 4,096 B of payload fills its time on the wire but for preamble and gap (20 B).
+    # A frame of 4,096 B of payload fills its time on the wire, except preamble and gap (20 B).
     sending, receiving = (
         track.busy[names[a], names[b]][0] for a, b in (("h0", "s0"), ("s0", "h1"))
     )
@@ -488,7 +488,7 @@ def test_small_fabrics_are_drawn_node_by_node_and_large_ones_in_blocks() -> None
     large = lay_out(sketch("leaf-spine", leaves=128, spines=16, hosts_per_leaf=16))
     assert large.aggregated
     assert len(large.blocks) <= 100
-    # A host's circle has no room for a number, so the row has it.
+    # A host's circle has no room for a number: the row has it.
     said = [name for name, _ in large.rows]
     assert said == ["16 spines", "128 leaves\n4 each", "2048 hosts\n64 each"]
     assert sum(len(block.members) for block in large.blocks) == 128 + 16 + 2048
@@ -499,7 +499,7 @@ def test_small_fabrics_are_drawn_node_by_node_and_large_ones_in_blocks() -> None
 
 
 def test_a_dense_fabric_is_drawn_in_fewer_blocks() -> None:
-    """48 spines over 32 blocks of leaves would be 1,536 lines: they are 16 over 16."""
+    """48 spines over 32 blocks of leaves would be 1,536 lines: the drawing has 16 over 16."""
     layout = lay_out(sketch("leaf-spine", leaves=96, spines=48, hosts_per_leaf=20))
     assert [name for name, _ in layout.rows] == [
         "48 spines\n3 each",
@@ -510,7 +510,7 @@ def test_a_dense_fabric_is_drawn_in_fewer_blocks() -> None:
 
 
 def test_names_of_blocks_are_there_for_who_looks_closely() -> None:
-    """A page shows them when it is near; a file of the drawing does not."""
+    """A page shows these names when enlarged; a file of the drawing never does."""
     layout = lay_out(sketch("leaf-spine", leaves=128, spines=16, hosts_per_leaf=16))
     drawn = draw.nodes(layout, set())
     assert drawn.count('<text display="none" class="full"') == 64
@@ -519,13 +519,13 @@ def test_names_of_blocks_are_there_for_who_looks_closely() -> None:
 
 
 def test_queues_are_drawn_outside_of_the_switches_that_hold_them() -> None:
-    """A nearly level link leaves a wide box far from its middle; a circle there hid the name."""
+    """A nearly level link leaves a wide box far from its middle: a circle there hid the name."""
     layout = lay_out(sketch("leaf-spine", leaves=4, spines=2, hosts_per_leaf=4))
     number = {block.name: i for i, block in enumerate(layout.blocks)}
     spine = layout.blocks[number["spine1"]]
     x, y = draw.along(layout, (number["spine1"], number["leaf0"]), draw.QUEUE)
     assert abs(x - spine.x) > 42 or abs(y - spine.y) > 11
-    # Of a steep link little changes.
+    # On a steep link, little changes.
     host = layout.blocks[number["leaf0"]]
     x, y = draw.along(layout, (number["leaf0"], number["h1"]), draw.QUEUE)
     assert 20 < y - host.y < 30

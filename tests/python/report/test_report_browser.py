@@ -1,4 +1,4 @@
-"""The report of a run in a browser: one slider for all, and what a reader can pick."""
+"""The report of a run in a browser: one slider for all charts, and what a reader can choose."""
 
 from __future__ import annotations
 
@@ -19,7 +19,7 @@ from kit.tree import ROOT
 
 @pytest.fixture(scope="session")
 def incast_page(shared_folders: Shared) -> Path:
-    """The page of an incast with a victim under PFC, which took no samples of its own."""
+    """The page of an incast with a victim under PFC, whose run took no samples."""
 
     def make(folder: Path) -> None:
         backwater.load(ROOT / "scenarios" / "incast-victim.toml").run(out=folder / "run")
@@ -30,19 +30,19 @@ def incast_page(shared_folders: Shared) -> Path:
 
 @pytest.fixture(scope="module")
 def seen(browser: Browser, incast_page: Path) -> Opened:
-    """The page on a screen, every chart alive."""
+    """The page on a screen, with all charts live."""
     return opened(browser, incast_page, "screen")
 
 
 @pytest.fixture
 def page(seen: Opened) -> Iterator[Page]:
-    """The same page for each test, which leaves it without a complaint."""
+    """The same page for each test; no test may cause a complaint."""
     yield seen.page
     assert seen.complaints == []
     assert all(url.startswith(("file:", "data:", "blob:")) for url in seen.requests)
 
 
-# Where the line of each chart that is in sight stands, in pixels of the page.
+# Position of the line in each visible chart, in pixels of the page.
 LINES = """() => Array.from(document.querySelectorAll('[data-clock], .looked .chart'), place => {
   const rules = Array.from(place.querySelectorAll('.mark-rule line'));
   const tall = rules.filter(line => line.getBoundingClientRect().height > 10);
@@ -50,7 +50,7 @@ LINES = """() => Array.from(document.querySelectorAll('[data-clock], .looked .ch
 })"""
 
 
-# What is wider than its place, or reaches beyond the screen.
+# Elements that are wider than their place, or reach beyond the screen.
 TOO_WIDE = """() => Array.from(document.querySelectorAll('body *')).filter(e => {
   const style = getComputedStyle(e), box = e.getBoundingClientRect();
   if (!box.width || e.closest('details:not([open]), .vega-actions, .skip')) return false;
@@ -62,18 +62,18 @@ TOO_WIDE = """() => Array.from(document.querySelectorAll('body *')).filter(e => 
 
 @pytest.mark.parametrize("size", SIZES)
 def test_nothing_is_wider_than_the_screen(browser: Browser, incast_page: Path, size: str) -> None:
-    """In light and in dark, where what is written stands out as well."""
+    """Also in light and dark themes, in which text has enough contrast."""
     one = opened(browser, incast_page, size)
     assert one.complaints == []
     assert one.page.evaluate("document.documentElement.scrollWidth") <= SIZES[size][0]
     assert one.page.evaluate(TOO_WIDE) == []
-    # Text of charts is as large as it was made, not shrunk with the chart.
+    # Text of charts has its own size, and is not shrunk with the chart.
     shrunk = one.page.evaluate(
         """() => Array.from(document.querySelectorAll('svg.marks'), svg =>
           svg.getBoundingClientRect().width / svg.viewBox.baseVal.width)"""
     )
     assert min(shrunk) > 0.9
-    # Beside one another where there is room for both, else one below the other.
+    # Side by side if both have room, else one below the other.
     stage, charts = (
         one.page.locator(place).bounding_box() for place in (".film .stage", ".film .together")
     )
@@ -109,14 +109,14 @@ def test_the_drawing_can_be_looked_at_closely_by_keys(page: Page) -> None:
     page.mouse.move(box["x"] + 200, box["y"] + 100, steps=4)
     page.mouse.up()
     assert drawing.get_attribute("viewBox") != before
-    # It was pulled: nothing in it was picked.
+    # The drawing was dragged: nothing in it is chosen.
     assert page.locator(".look select").input_value() == picked
     slider.press("0")
     assert film.get_attribute("data-zoom") == "1.00"
 
 
 def test_drawings_and_charts_say_what_they_are(page: Page) -> None:
-    """To who does not see them: each has words, and each control has a name."""
+    """For readers who cannot see them: each drawing has words, and each control a name."""
     unnamed = page.evaluate(
         """() => Array.from(document.querySelectorAll('.fabric, .chart, button, input, select'))
           .filter(e => !(e.getAttribute('aria-label') || (e.labels && e.labels.length)))
@@ -176,7 +176,7 @@ def test_one_slider_moves_all_that_is_over_time(page: Page) -> None:
     slider.focus()
     slider.press("Home")
     before = page.evaluate(LINES)
-    # Queues, throughput, pauses, control messages, and the curves of the port that is looked at.
+    # Queues, throughput, pauses, control messages, and the curves of the chosen port.
     assert len(before) == 5
     assert all(before)
     for _ in range(20):
@@ -221,7 +221,7 @@ def test_a_click_on_the_drawing_shows_the_port(page: Page) -> None:
 
 
 def test_a_flow_says_what_it_waited_for(page: Page, incast_page: Path) -> None:
-    """The victim waits behind the incast; that is what the table of waits says as well."""
+    """The victim waits behind the incast, and the table of waits shows that."""
     select = page.locator(".look select")
     victim = select.locator("option", has_text="victim: h5 → h1")
     select.select_option(victim.get_attribute("value"))
@@ -236,13 +236,13 @@ def test_a_flow_says_what_it_waited_for(page: Page, incast_page: Path) -> None:
     assert "leaf1 → spine0" in said
     assert "behind incast" in said
     assert f"{sum(behind) / 1e6:.2f} us" in said
-    # 2 MB at 200 Gb/s that are shared with one other: it received for all of its time.
+    # 2 MB at 200 Gb/s, shared with one other flow: it received during its whole time.
     assert "last byte after" in page.locator(".looked dl").inner_text()
     assert page.locator(".looked .chart svg").count() == 1
 
 
 def test_a_port_is_shown_of_each_run_of_a_comparison(browser: Browser, tmp_path: Path) -> None:
-    """PFC pauses the port before the victim; with SFC nothing is paused there."""
+    """PFC pauses the port before the victim; SFC pauses nothing there."""
     scenario = tmp_path / "incast.toml"
     scenario.write_text(backwater.new_scenario(), encoding="utf-8")
     both = [str(scenario), f"{scenario}@sfc", "--seeds", "1", "--out", str(tmp_path / "c")]
@@ -280,7 +280,7 @@ def test_a_bar_of_a_timeline_shows_its_collective(browser: Browser, tmp_path: Pa
     bar.dispatch_event("click")
     page.wait_for_selector(".looked h3 >> text=train/sum, instance 0, round 0, group 0")
     facts = page.locator(".looked dl").inner_text()
-    # A ring of four: three steps of reduction and three of gathering, four transfers in each.
+    # A ring of four: three steps of reduction and three of gathering, with four transfers each.
     assert "24" in facts.split("transfers")[1].split()[0]
     assert seen.complaints == []
     page.close()
@@ -288,7 +288,7 @@ def test_a_bar_of_a_timeline_shows_its_collective(browser: Browser, tmp_path: Pa
 
 def test_a_line_of_a_chart_shows_its_port(page: Page) -> None:
     page.locator(".look select").select_option("")
-    # Lines come in the order of their names: the first is that of leaf0.
+    # Lines are in the order of their names: the first is that of leaf0.
     line = page.locator("#queue .mark-line path").first
     line.scroll_into_view_if_needed()
     line.dispatch_event("click")

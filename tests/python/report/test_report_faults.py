@@ -1,4 +1,4 @@
-"""What a drawing shows of links: rates, and when they fail."""
+"""Drawn faults: failed links, other rates, and hosts that pause."""
 
 from __future__ import annotations
 
@@ -24,7 +24,7 @@ def scenario(**more: str) -> dict[str, Any]:
 
 
 def check_within(drawing: str) -> None:
-    """See that all signs of a drawing's key, and their words, are in it."""
+    """Check that the key of a drawing has all signs, with their words."""
     [(wide, tall)] = re.findall(r'viewBox="0 0 ([0-9.]+) ([0-9.]+)"', drawing)
     place = r'<g transform="translate\(([0-9.]+) ([0-9.]+)\) scale\(([0-9.]+)\)">'
     [(left, top, size)] = re.findall(place, drawing)
@@ -77,7 +77,7 @@ def test_a_link_is_down_until_it_is_up_again_or_to_the_end() -> None:
     down = found[1]
     assert [down.lasts(time * 10**6) for time in (9, 10, 24, 25)] == [False, True, True, False]
     drawn = draw.fabric(layout, {}, set(), outages=found, time=30 * 10**6)
-    # Of three one is there at 30 us: the other rate.
+    # Of the three faults, one lasts at 30 us: the other rate.
     assert drawn.count('data-f="') == 3
     assert drawn.count('visibility="hidden"') == 2
 
@@ -88,7 +88,7 @@ def test_rates_stand_between_the_tiers() -> None:
     mixed = scenario(fabric_rate="400 Gb/s")
     layout = lay_out(backwater.build(mixed).complete().sketch(1, 10))
     assert [text for text, _ in layout.speeds] == ["400 Gb/s", "100 Gb/s"]
-    # The faster a link, the thicker it is.
+    # A faster link is thicker.
     drawn = draw.links(layout)
     assert drawn.count("<path") == 2
 
@@ -106,9 +106,9 @@ def test_each_film_of_several_has_the_failures_of_its_own_run() -> None:
         faults = {one["label"]: one["faults"] for one in film.packed()["tracks"]}
         assert "leaf0 to spine1 carries nothing" not in drawn["up"]
         assert "leaf0 to spine1 carries nothing from 5 us" in drawn["down"]
-        # The second step is the first that ends after 5 us, when the link that has failed.
+        # The second step is the first that ends after 5 us, when the link has failed.
         assert faults == {"up": [], "down": [[1, film.frames]]}
-        # Of three moments each is drawn once a run, and the key explains the sign.
+        # Each of three moments is drawn once for each run, and the key explains the sign.
         assert stills(film, set(), 3).count("carries nothing") == 3
         assert "link that has failed" in film.key(1200)[0]
         for slide in [*moments(film, set()), stills(film, set(), 3)]:
@@ -117,7 +117,7 @@ def test_each_film_of_several_has_the_failures_of_its_own_run() -> None:
 
 
 def test_a_host_that_pauses_is_marked_where_it_is_and_explained() -> None:
-    """Its sign is above its circle, in the topology and in films, and their key explains it."""
+    """The sign is above the circle of the host, in topology and films, and the key explains it."""
     storm = {"kind": "pause-storm", "host": "h2", "at": "5 us", "until": "20 us"}
     slow = {"kind": "slow-receiver", "host": 3, "rate": "1 Gb/s", "xoff": "40 KB", "xon": "20 KB"}
     calm = scenario() | {"output": {"interval": "5 us", "queues": True, "links": True}}
@@ -145,7 +145,7 @@ def test_a_host_that_pauses_is_marked_where_it_is_and_explained() -> None:
     assert "host with a pause storm" in explained
     assert "host that receives slowly" in explained
     assert "link that has failed" not in explained
-    # Each row of signs is within the width, and there are as many as it takes.
+    # Each row of signs is within the width, and all signs are in some row.
     assert film.key(600)[1] > high
     for drawn in [*moments(film, set()), stills(film, set(), 3)]:
         check_within(drawn)
