@@ -1,4 +1,4 @@
-"""Slides of results: what is on them, where it lies, and that it fits."""
+"""Slides of results: their parts, positions and texts, and that all fits."""
 
 from __future__ import annotations
 
@@ -32,7 +32,7 @@ LEAST = 12
 
 @pytest.fixture(scope="module")
 def results(tmp_path_factory: pytest.TempPathFactory) -> Path:
-    """A run of the incast with a victim that took samples."""
+    """A run of the incast with a victim, with samples."""
     scenario = backwater.load(ROOT / "scenarios" / "incast-victim.toml").variant("sfc")
     place = tmp_path_factory.mktemp("results") / "run"
     sampled(scenario).run(out=place)
@@ -83,7 +83,7 @@ def test_the_presentation_has_native_tables_texts_and_pictures(
     pictures = [s for slide in shown.slides for s in slide.shapes if s.shape_type == 13]
     assert len(pictures) >= 8
     for picture in pictures:
-        # Two pixels or more for each point, which is what a screen shows at its full size.
+        # At least two pixels for each point, as on a screen at full size.
         assert picture.image.size[0] / picture.width.pt >= 2
         assert picture._element._nvXxPr.cNvPr.get("descr")
 
@@ -148,7 +148,7 @@ def test_everything_fits_and_nothing_overlaps(slides: Deck) -> None:
 
 
 def test_lines_are_no_wider_than_their_boxes_by_the_renderer(slides: Deck) -> None:
-    """The widths by which text is laid out are held against what a renderer draws."""
+    """Lines are broken by tables of widths: a renderer's widths must not exceed them."""
     lines: list[tuple[str, float, float, bool, bool]] = []
     for slide in slides.slides:
         for part in slide.parts:
@@ -216,7 +216,7 @@ def test_the_command_on_the_last_slide_gives_the_same_run(
 
 
 def test_the_same_results_give_the_same_octets(results: Path, written: dict[str, bytes]) -> None:
-    # Drawn anew, and not as they were kept: Vega has counted on meanwhile.
+    # Drawn anew, and not from the cache: Vega's numbering has moved on meanwhile.
     sheet._drawn.cache_clear()
     again = deck.of(results)
     for kind in deck.KINDS:
@@ -258,7 +258,7 @@ def test_a_series_has_statistics_and_its_seeds(command: Command, tmp_path: Path)
     command("run", str(file), "--seeds", "2..4", "--out", "s", code=0)
     made = deck.of(tmp_path / "s")
     check_fits(made)
-    # Ratios have no unit: without a size an empty cell has 18 points, and its row is higher.
+    # Ratios have no unit: without a size, an empty cell has 18 points, and its row grows.
     shown = Presentation(io.BytesIO(deck.octets(made, "pptx")))
     empty = [
         cell.text_frame.paragraphs[0]._p.find(f"{DRAWING}endParaRPr")
@@ -277,7 +277,7 @@ def test_a_series_has_statistics_and_its_seeds(command: Command, tmp_path: Path)
     assert any(slide.title.startswith("Results over the seeds") for slide in made.slides)
     every = [s for s in made.slides if s.title.startswith("Every number of the runs")]
     rows = [row for s in every for p in s.parts if isinstance(p, Grid) for row in p.rows[1:]]
-    # How many flows there are is the scenario's: a row for it says nothing, a sentence does.
+    # The scenario sets the number of flows: a sentence has it instead of a row.
     assert not [row for row in rows if row[1] == "flows"]
     assert "incast: flows 3, complete 3" in str(every[-1].parts)
 
@@ -395,7 +395,7 @@ def test_a_comparison_has_what_differs_and_the_table_of_differences(
     [told] = [grid for title, grid in grids.items() if title.startswith("Results over")]
     known = {row["metric"] for row in compared.rows}
     assert {row[0].partition(" ")[0] for row in told.rows[1:]} <= known
-    # Each figure has a sentence, with a number of each scenario where it is of one group.
+    # Each figure has a sentence; for a single group, it has a number of each scenario.
     row = next(one for one in compared.rows if one["metric"] == "mean_fct:victim")
     figures = [s for s in made.slides if s.kind == "figure"]
     victim = next(s for s in figures if s.title == "Completion times of victim")
@@ -429,7 +429,7 @@ def test_parameters_of_an_import_stand_together_without_folders(
 
 @pytest.fixture(scope="module")
 def trained(tmp_path_factory: pytest.TempPathFactory) -> Path:
-    """A job of a collective and, in every other round, one that another flow delays."""
+    """A job of a collective and, in every other round, a collective that another flow delays."""
     steps = [
         {"label": "grads", "kind": "all-reduce", "size": "400 KB"},
         {"label": "moe", "kind": "all-to-all", "size": "40 KB"},
@@ -461,10 +461,10 @@ def test_sentences_are_of_what_their_figures_show(trained: Path) -> None:
         f"Of 4 collectives of train/grads half take at most {middle:.3g} us, the longest "
         f"{times[-1]:.3g} us" in sentences["Collective completion times"]
     )
-    # The last bar of the timeline ends when the job does.
+    # The last bar of the timeline ends with the job.
     ends = max(row["end_ps"] for row in run.jobs.to_pylist()) / 1e6
     assert f"to {ends:.0f} us" in sentences["Timeline of train"]
-    # 100 Gb/s less headers: nobody gets more, and `other` has the link to h0 to itself at times.
+    # 100 Gb/s less headers is the most, and `other` has the link to h0 to itself at times.
     [rate] = re.findall(r"([\d.]+) Gb/s \(other\)", sentences["Throughput over time"])
     assert 50 < float(rate) < 100
     sampled: dict[tuple[str, int, int], float] = {}
@@ -477,12 +477,12 @@ def test_sentences_are_of_what_their_figures_show(trained: Path) -> None:
 
 
 def words(slide: Slide) -> list[str]:
-    """Texts of a slide."""
+    """Return the texts of a slide."""
     return [line for part in slide.parts if isinstance(part, Text) for line in part.paragraphs]
 
 
 def test_collectives_that_took_the_same_have_bars(trained: Path) -> None:
-    """A distribution of one value was a dot at 50 % of an axis that ended there."""
+    """A distribution of a single value was a dot at 50 % of an axis that ended there."""
     run = backwater.open_run(trained)
     spec = run.plot.collectives().to_dict()
     assert spec["layer"][0]["encoding"]["y"]["scale"]["domain"] == [0, 1]

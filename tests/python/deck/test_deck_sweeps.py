@@ -1,4 +1,4 @@
-"""Slides of sweeps: a grid, a threshold that was sought, a front, and one of seeds alone."""
+"""Slides of sweeps: a grid, a threshold as goal, a front, and one of seeds alone."""
 
 from __future__ import annotations
 
@@ -40,12 +40,12 @@ SWEEPS = {
 
 @pytest.fixture(scope="module")
 def place(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Path]:
-    """All sweeps, by the command, in this process."""
+    """All sweeps, run by the command in this process."""
     folder = tmp_path_factory.mktemp("sweeps")
-    # A key that is set, to its default.
+    # A key that is set to its default.
     hot = HOT.replace('size = "30 KB"', 'size = "30 KB"\nclass = 3')
     (folder / "hot.toml").write_text(hot, encoding="utf-8")
-    # Slides name directories as they are given, and the test of the last slide goes by that.
+    # Slides have the directory names as given, and the test of the last slide relies on that.
     before = os.getcwd()  # noqa: PTH109
     os.chdir(folder)
     with pytest.MonkeyPatch.context() as patch:
@@ -85,15 +85,15 @@ def test_slides_of_a_sweep_are_in_order_and_fit(decks: dict[str, Deck], name: st
     assert kinds == ["title", "setup", "assumptions", "table", *figures, "differs", "again"]
     few = "Intervals over 2 seeds are wide: --seeds 5 or more narrows them."
     noted = words(slide_of(made, "What to keep in mind"))
-    # The search for a front runs one seed a point.
+    # The search for a front runs one seed at each point.
     assert (few in noted) == (name != "front")
     same = [list(row) for row in grid(slide_of(made, "Assumptions: the same at every point")).rows]
     assert ["switch.buffer", "200 KB"] in same
-    # Neither what is varied nor what nobody has set.
+    # Neither varied keys nor keys that were not set.
     assert ("pfc.xoff" in [row[0] for row in same]) == (name == "seeds")
     assert "ack.first_packet" not in [row[0] for row in same]
     assert "switch.alpha_ingress" not in [row[0] for row in same]
-    # What the file sets, be it the default.
+    # Keys that the file sets, even to their defaults.
     assert ["pfc.xon", "2 KB"] in same
     assert ["flow.victim.class", "3"] in same
     for slide in made.slides:
@@ -120,7 +120,7 @@ def test_points_are_means_with_intervals(decks: dict[str, Deck], place: Path) ->
         ]
         mean, half = row[column].split(" ±")
         assert float(mean) == pytest.approx(statistics.mean(mine), rel=0.01)
-        # Student's t of one degree of freedom, of two values: 12.706 times half their distance.
+        # Student's t with one degree of freedom, for two values: 12.706 times half their distance.
         assert float(half) == pytest.approx(12.706 * abs(mine[0] - mine[1]) / 2, rel=0.01)
     assert "e-" not in " ".join(cell for row in told.rows for cell in row)
 

@@ -1,4 +1,4 @@
-"""What a page says of single ports and flows is what the tables of the run say."""
+"""Data of single ports and flows on a page: they are those of the run's tables."""
 
 from __future__ import annotations
 
@@ -19,7 +19,7 @@ from kit.scenarios import SAMPLES, sampled
 
 @pytest.fixture(scope="module")
 def run(tmp_path_factory: pytest.TempPathFactory) -> backwater.Run:
-    """An incast with a victim, and all that is recorded of it."""
+    """An incast with a victim, with everything recorded."""
     scenario = sampled(backwater.parse(backwater.new_scenario())).set("output.waits", ["all"])
     return scenario.run(out=tmp_path_factory.mktemp("looks") / "run")
 
@@ -51,11 +51,11 @@ def test_curves_of_a_port_are_its_samples(run: backwater.Run, film: Film) -> Non
         zip(curve(port, "waiting (KB)"), curve(port, "sent (Gb/s)"), strict=True)
     ):
         time = film.time_ps(frame)
-        # A byte a step: to within half of 1/255 of the greatest, which has four digits.
+        # One byte a step: to within half of 1/255 of the greatest value, which has four digits.
         deepest = max(samples["queue_bytes"].values()) / 1e3
         assert depth == pytest.approx(samples["queue_bytes"][time] / 1e3, abs=deepest / 450)
         assert sent == pytest.approx(samples["sent_bytes"][time] * 8e-3, abs=0.5)
-    # The drawing's line of the port is that from leaf0 to h0.
+    # The port's line in the drawing is that from leaf0 to h0.
     blocks = film.layout.blocks
     assert [blocks[i].name for i in film.tracks[0].edges[port["edge"]]] == [node, peer]
     assert ["link", f"{row['rate_bps'] / 1e9:g} Gb/s"] in port["facts"]
@@ -73,7 +73,7 @@ def test_what_flows_waited_for_is_all_there(
     waits: dict[tuple[str, int], int] = defaultdict(int)
     groups = dict(zip(*(run.flows[name].to_pylist() for name in ("flow_id", "group")), strict=True))
     for row in run.waits.to_pylist():
-        # A flow is named by its number in its group, of which an identity has 2^40.
+        # A flow's name has its number in the group: the identity modulo 2^40.
         waits[groups[row["flow_id"]], row["flow_id"] % 2**40] += row["wait_ps"]
     for most in (module.WAITS, 1):
         monkeypatch.setattr(module, "WAITS", most)
@@ -88,7 +88,7 @@ def test_what_flows_waited_for_is_all_there(
 
 
 def test_what_a_flow_waited_for_and_its_own_frames_are_its_delay(tmp_path: Path) -> None:
-    """A packet is lost and retransmitted: sending it in vain is no wait, and not idle either."""
+    """A packet is lost and retransmitted: its first sending is no wait, and not idle time."""
     drop = {"kind": "drop-nth", "from": "h1", "to": "s0", "frame": "data", "nth": 2}
     scenario = backwater.build(
         {
@@ -114,7 +114,7 @@ def test_what_a_flow_waited_for_and_its_own_frames_are_its_delay(tmp_path: Path)
 
 
 def test_of_one_group_the_flows_that_are_not_told_apart_are_of_it(tmp_path: Path) -> None:
-    """A flow meets 70 others at one port, and 64 of them are named."""
+    """A flow meets 70 others at one port, of which the record names 64."""
     output = {"interval": "1 us", "waits": ["all"], "queues": True, "links": True}
     flow = {"label": "many", "from": "1..70", "to": 0, "size": "40 KB"}
     base = {

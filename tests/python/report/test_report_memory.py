@@ -1,4 +1,4 @@
-"""Reports of many flows: memory grows by the columns that are read, not by the rows as objects."""
+"""Reports of many flows: memory grows by the columns that are read, not by rows as objects."""
 
 from __future__ import annotations
 
@@ -41,17 +41,17 @@ Path(sys.argv[2]).write_text(page.html(), encoding="utf-8")
 
 
 def reported(directory: Path) -> int:
-    """Report a directory in a process of its own; gives the most memory that it held, in bytes."""
+    """Report a directory in a separate process, and return its peak memory in bytes."""
     page = directory.with_suffix(".html")
     env = os.environ | {"PYTHONPATH": str(ROOT / "python")}
     most = peak(REPORTED, str(directory), str(page), env=env)
-    # However many flows there are, the page is sums of them.
+    # The page holds sums, however many flows the run has.
     assert 100_000 < page.stat().st_size < 5_000_000
     return most
 
 
 def many(part: Path, rows: int, first: int = 0, count: int | None = None) -> None:
-    """Replace rows of flows of a part by so many, as if each flow had been sent often."""
+    """Append `rows` rows of flows to a part: copies of some of its rows, with other numbers."""
     whole = pl.read_parquet(part)
     flows = whole.slice(first, count)
     again = pl.int_range(pl.len(), dtype=pl.UInt64)
@@ -67,7 +67,7 @@ def many(part: Path, rows: int, first: int = 0, count: int | None = None) -> Non
 
 
 def fill(run: Path, rows: int) -> None:
-    """Give a run so many rows of flows."""
+    """Replace the flows of a run by `rows` copies."""
     [part] = (run / "flows").glob("part-*.parquet")
     before = pl.read_parquet(part).height
     many(part, rows)
@@ -78,7 +78,7 @@ def fill(run: Path, rows: int) -> None:
 
 
 def fill_series(series: Path, rows: int) -> None:
-    """Give the first run of a series so many rows of flows, behind those of the others."""
+    """Replace the flows of the first run of a series by `rows` copies, after those of others."""
     journal = Journal.read(series)
     line = next(iter(journal.runs.values()))
     [[number, first, count]] = line["tables"]["flows"]
@@ -103,7 +103,7 @@ def test_a_study_of_many_flows_is_reported_in_little_memory(
 ) -> None:
     folder = tmp_path / "study"
     shutil.copytree(first_case, folder)
-    # The first page has what is drawn over time run with samples, into the directory.
+    # The first page runs with samples what it draws over time, into the directory.
     few = reported(folder)
     observed = sorted((folder / "observed").iterdir())
     assert len(observed) >= 2

@@ -1,4 +1,4 @@
-"""Reports of repeated runs and of comparisons: intervals over the seeds, not one of them."""
+"""Reports of repeated runs and of comparisons: intervals over all seeds."""
 
 from __future__ import annotations
 
@@ -25,7 +25,7 @@ T_OF_THREE = 4.302653
 
 @pytest.fixture(scope="session")
 def repeated(shared_folders: Shared) -> Path:
-    """Three seeds of the small scenario, which differ, since its flows begin at random."""
+    """Three seeds of the small scenario, which differ since its flows begin at random times."""
 
     def make(folder: Path) -> None:
         folder.mkdir()
@@ -80,7 +80,7 @@ def test_a_series_shows_numbers_with_their_intervals(repeated: Path) -> None:
     page = report.of(repeated / "s")
     html = page.html()
     assert "report of 3 runs, seeds 1 to 3" in html
-    # First each group with ±, then pictures, then, folded, every number.
+    # First each group with ±, then pictures, then, folded, all numbers.
     results = html.partition(">Results over the seeds</h2>")[2].partition("<section")[0]
     ends = [results.index(text) for text in ("±", 'id="completion"', 'id="intervals"', "<details>")]
     assert ends == sorted(ends)
@@ -93,7 +93,7 @@ def test_a_series_shows_numbers_with_their_intervals(repeated: Path) -> None:
     assert [mean[key] for key in ("mean", "ci_low", "ci_high")] == [
         same[key] for key in ("mean", "ci_low", "ci_high")
     ]
-    # What one run alone can show says of which seed it is.
+    # Figures of a single run name its seed.
     captions = re.findall(r"<figure id=\"(.*?)\".*?<figcaption>(.*?)</figcaption>", html, re.DOTALL)
     alone = [text for name, text in captions if name not in ("completion", "intervals")]
     assert len(alone) >= 4
@@ -104,7 +104,7 @@ def test_a_series_shows_numbers_with_their_intervals(repeated: Path) -> None:
 @pytest.mark.usefixtures("undrawn")
 def test_broken_statistics_are_named(command: Command, small: Path, tmp_path: Path) -> None:
     command("run", str(small), "--seeds", "1..2", "--out", "seeds", code=0)
-    # A folder that somebody else put there is none of the runs.
+    # A folder that is not Backwater's is not one of the runs.
     (tmp_path / "seeds" / "seed-old").mkdir()
     command("report", "seeds", "-o", "page.html", "--no-rerun", code=0)
     (tmp_path / "seeds" / "statistics.parquet").write_bytes(b"not a table")
@@ -125,7 +125,7 @@ def test_a_comparison_says_who_is_better_and_shows_both(repeated: Path) -> None:
     differs = html.partition(">What differs</h3>")[2].partition("</table>")[0]
     assert "sfc.threshold" in differs
     assert "pfc.xoff" not in differs
-    # What nobody has set stands in one row, and whole in a folded table.
+    # Parameters that were not set share one row; the folded table has all.
     assert "sfc.quanta" not in differs
     assert re.search(r"sfc, \d+ defaults</td>.*?>absent<.*?>default<", differs)
     assert "sfc.quanta" in html.partition("parameters that differ</summary>")[2]
@@ -142,7 +142,7 @@ def test_a_comparison_says_who_is_better_and_shows_both(repeated: Path) -> None:
 def test_warnings_of_scenarios_stand_with_their_results(
     command: Command, small: Path, tmp_path: Path
 ) -> None:
-    """A key without effect in one of two scenarios, and in a series of it."""
+    """A key without effect in one of two scenarios, and in a series of that one."""
     text = small.read_text(encoding="utf-8")
     both_keys = '[variant.sfc.sfc]\nisolation_threshold = "1 KB"\n'
     small.write_text(text.replace("[variant.sfc.sfc]\n", both_keys), encoding="utf-8")
@@ -150,7 +150,7 @@ def test_warnings_of_scenarios_stand_with_their_results(
     both = ("compare", str(small), f"{small}@sfc", "--seeds", "1..2", "--out", "c")
     command(*both, code=0)
     [results] = [one for one in report.of(tmp_path / "c").sections if one.id == "results"]
-    # What the check said, and with it what the runs showed.
+    # The warning of the check, followed by what the runs showed.
     [told] = results.text
     said, showed = told.split(" What the 2 runs showed: ")
     assert said.startswith(f"{small.stem}@sfc: {warning}")
@@ -164,7 +164,7 @@ def test_warnings_of_scenarios_stand_with_their_results(
 def test_few_seeds_name_no_winner_and_the_command_has_all_that_was_set(
     command: Command, small: Path, tmp_path: Path
 ) -> None:
-    """What is skipped where its mechanism is off was given for all scenarios."""
+    """Settings that are skipped where their mechanism is off were given for all scenarios."""
     both = ("compare", str(small), f"{small}@sfc", "--seeds", "1..2", "--out", "c")
     command(*both, "--set", "sfc.pause=8 us", "--with", "ecn", code=0)
     page = report.of(tmp_path / "c")
@@ -185,9 +185,9 @@ def test_what_one_scenario_has_alone_is_not_given_to_all(
     place = str(tmp_path / "c")
     given = ["--with", "pfc", "--set", "sfc.pause=8 us", *more[:2]]
     assert told[5:] == [*given, "--out", place]
-    # The command does what there is already, and nothing else.
+    # The command repeats the existing runs, and no others.
     assert "6 are done already" in command(*told[1:], "--plan").err
-    # What an earlier version left does not say what was given for all.
+    # Results of an earlier version do not record what was given for all.
     manifest = read_manifest(tmp_path / "c", COMPARISON)
     del manifest["set"], manifest["with"]
     write_manifest(tmp_path / "c", manifest)

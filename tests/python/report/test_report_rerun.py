@@ -1,4 +1,4 @@
-"""Reports of runs without samples: the run is done again with them, and is the same run."""
+"""Reports of runs without samples: the run is repeated with them, with the same fingerprint."""
 
 from __future__ import annotations
 
@@ -22,7 +22,7 @@ FILM = "The fabric over time"
 
 @pytest.fixture
 def run(small: Path, tmp_path: Path) -> Path:
-    """A directory with a run that took no samples."""
+    """A directory with a run without samples."""
     backwater.load(small).run(out=tmp_path / "run")
     return tmp_path / "run"
 
@@ -37,7 +37,7 @@ def test_a_run_without_samples_is_done_again_with_them_once(run: Path) -> None:
     said = "The run did not record queues, links, pauses, flows and waits: it was repeated"
     assert said in page
     assert f"its fingerprint is the same, {first.fingerprint}." in page
-    # The results that are reported stay as they were, and the next page needs no run.
+    # The reported results stay as they were, and the next page needs no run.
     again = run / "observed" / "seed-1"
     assert backwater.open_run(run, backwater.Run).series.num_rows == 0
     assert backwater.open_run(again, backwater.Run).fingerprint == first.fingerprint
@@ -84,7 +84,7 @@ def test_who_replaces_results_replaces_what_was_done_again(
     observed = tmp_path / "there" / "observed"
     assert (observed / "seed-1" / "series").is_dir()
     (observed / "mine.txt").write_text("mine", encoding="utf-8")
-    # Taken up as it is, and replaced only by force; what is not Backwater's stays.
+    # The directory is kept as it is, and replaced only with --force; foreign files remain.
     command(*options, code=0)
     assert (observed / "seed-1").is_dir()
     command(*options, "--force", "--set", "packet.payload=2 KB", code=0)

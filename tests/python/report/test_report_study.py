@@ -1,4 +1,4 @@
-"""The report of a study: the document's figures, drawn from the runs behind its table."""
+"""The report of a study: the document's figures, drawn from the runs of its table."""
 
 from __future__ import annotations
 
@@ -52,7 +52,7 @@ def outcome(tmp_path_factory: pytest.TempPathFactory, first_case: Path) -> study
 @pytest.mark.parametrize("name", STUDIES)
 def test_every_study_declares_its_figures_and_names_what_there_is(name: str) -> None:
     about = study.load(name)
-    # Some cases are run at full size only; a page without them says so.
+    # Some cases run at full size only; a page without them reports that.
     whole = study.load(name, full=True) if definition.has_full_size(name) else about
     cases = {case.id for case in whole.cases}
     measures = {measure.name for measure in about.measures}
@@ -83,7 +83,7 @@ def test_a_study_that_declares_none_has_its_measures_drawn(
 
 
 def test_the_guide_maps_every_figure() -> None:
-    """Those with a counterpart stand beside it, the others and films beside nothing."""
+    """The guide has figures beside their counterparts, and those without one beside nothing."""
     guide = (ROOT / "docs" / "reports.md").read_text(encoding="utf-8")
     for name in STUDIES:
         text = tomllib.loads((ROOT / "studies" / name / "figures.toml").read_text(encoding="utf-8"))
@@ -116,12 +116,12 @@ def test_improvement_is_relative_to_its_base(outcome: study.Outcome) -> None:
         for mechanism in ("pfc", "pfc+sfc")
     }
     assert point["value"].item() == pytest.approx(1 - values["pfc+sfc"] / values["pfc"])
-    # As the document's chart prints it; 1 - 288.14 / 355.553 is .189600.
+    # As printed in the document's chart; 1 - 288.14 / 355.553 is .189600.
     assert point["published"].item() == pytest.approx(0.1896)
 
 
 def test_axes_of_layered_charts_keep_their_titles(outcome: study.Outcome) -> None:
-    """A layer without a title takes those of the others away, which only the drawing shows."""
+    """A layer without a title removes the titles of others, which only the drawing shows."""
     lines = outcome.plot.lines(measures=["victim_fct", "drops"], reference=("1", "pfc"))
     drawn = Figure("lines", lines, "").drawing
     for text in ("victim (us)", "drops (frames)", "pfc, case 1"):
@@ -137,13 +137,13 @@ def test_a_run_that_is_looked_at_is_the_run_of_the_table(outcome: study.Outcome)
     with heard(told.append):
         runs = observe(outcome, [wanted])
         observe(outcome, [wanted])
-    # Once: what is there is not run again.
+    # Only once: complete runs are not repeated.
     assert told == [f"{outcome.directory}: repeating 1 run with samples, for the figures over time"]
     [own] = outcome.runs(wanted.key)
     assert runs["seen"].fingerprint == own.fingerprint
     assert own.series.num_rows == 0
     assert runs["seen"].series.num_rows > 0
-    # It is there now, and not run again.
+    # The run exists now, and is not repeated.
     assert observe(outcome, [wanted])["seen"].manifest == runs["seen"].manifest
 
 
@@ -206,7 +206,7 @@ def test_names_of_measures_side_by_side_have_room(outcome: study.Outcome) -> Non
 
 
 def test_reductions_have_their_axis_titles_below_each_other(outcome: study.Outcome) -> None:
-    """However wide the numbers of an axis are: otherwise its title is further out."""
+    """However wide the numbers of an axis are: its title does not move outwards."""
     slow, fast = Key("1", "pfc", ""), Key("1", "pfc+sfc", "")
     points = {
         slow: {"incast_mean_fct": Sample((100.0,)), "victim_fct": Sample((100.0,))},
@@ -256,7 +256,7 @@ def test_the_page_of_a_study(command: Command, outcome: study.Outcome, tmp_path:
     assert len(ids) == len(set(ids)), ids
     for figure in ("completion", "improvement", "queues", "throughput", "pauses"):
         assert f'<figure id="{figure}">' in page
-    # What rests on cases that were not run is left out, and said to be.
+    # Figures of cases that were not run are left out, and the page names them.
     assert "Figure paused-ports is not drawn" in page
     assert "288.14" in page
     assert "Counterpart: part 1, tables of flow completion times" in page
