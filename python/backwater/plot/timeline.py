@@ -75,7 +75,7 @@ def _chart(
     last = max(_last(spans), *(leg.end_ps for leg in legs))
     factor, unit = clock(last)
     names = [str(rank) for rank in ranks]
-    steps = spans.sort("begin")["step"].unique(maintain_order=True).to_list()
+    steps = spans["step"].unique(maintain_order=True).to_list()
     shown = spans.select(
         pl.col("rank").cast(pl.String),
         "step",
@@ -155,7 +155,7 @@ def _spans(of: pl.LazyFrame, ranks: list[int], end: int) -> pl.DataFrame:
         .with_columns(pl.col("step").cast(pl.String), pl.col("job").cast(pl.String))
         .group_by(*_OF, "instance", "job")
         .agg(begin=pl.col("start_ps").min(), end=pl.col("end_ps").fill_null(end).max())
-        .sort("rank", "step", "begin")
+        .sort("rank", "step", "begin", "round", "communicator")
         .collect(engine="streaming")
     )
     each = ("rank", "step")
@@ -172,7 +172,7 @@ def _spans(of: pl.LazyFrame, ranks: list[int], end: int) -> pl.DataFrame:
     return (
         numbered.group_by("rank", "step", "part")
         .agg(pl.col("begin").min(), pl.col("end").max(), pl.col("collective").first())
-        .sort("begin", "rank")
+        .sort("begin", "rank", "step", "part")
     )
 
 
