@@ -1,13 +1,13 @@
-"""What a run comes to, in numbers: each is defined once, here, for every command, study and chart.
+"""The numbers of a run, each defined once for all commands, studies and charts.
 
-    units        quantities as text, and the units that tables are told in
+    units        quantities as text, and the units in which tables show them
     statistics   means, percentiles and spreads of the values of one run
-    rows         rows of a run's tables, whether it was short or long
+    rows         rows of a run's tables, for short and long runs
     run          the numbers of a run's report: groups of flows, jobs, ports
-    registry     every metric, an entry each: name, unit, meaning, of what, how it is computed
+    registry     every metric, an entry each: name, unit, meaning, subject, computation
     metrics      metrics by name, such as `p99_fct:victim`, and their values
     named        the metrics that a sweep keeps of each point
-    repeats      what repeated runs come to: means, confidence intervals
+    repeats      means over repeated runs, with confidence intervals
 
-How many samples a number needs is in `backwater.samples`.
+`backwater.samples` defines how many samples a number needs.
 """

@@ -1,8 +1,8 @@
-"""Arrow arrays of lists, by NumPy.
+"""Arrow arrays from Python lists, by NumPy.
 
-`pyarrow.array` imports pandas, where that is installed, to see whether it was given a series. That
-takes each worker of a sweep longer than a hundred tiny points do, and longer than a series that is
-stopped may take to end.
+`pyarrow.array` imports an installed pandas to check whether its argument is a pandas series. In
+each worker of a sweep that import takes longer than a hundred tiny points, and longer than an
+interrupted series of runs may take to end.
 """
 
 from __future__ import annotations
@@ -17,7 +17,7 @@ if TYPE_CHECKING:
 
 
 def array(values: Sequence[Any], kind: pa.DataType) -> pa.Array[Any]:
-    """Make an array of numbers (int64, float64), texts, or lists of texts; None is null."""
+    """Make an array of int64, float64, string, or lists of strings; None becomes null."""
     there = np.array([value is not None for value in values], dtype=bool)
     nulls = None if there.all() else pa.py_buffer(np.packbits(there, bitorder="little").tobytes())
     if pa.types.is_list(kind):
@@ -34,7 +34,7 @@ def array(values: Sequence[Any], kind: pa.DataType) -> pa.Array[Any]:
 
 
 def table(columns: Sequence[Sequence[Any]], schema: pa.Schema) -> pa.Table:
-    """Make a table of the columns of a schema, in its order."""
+    """Make a table from columns in the order of a schema."""
     pairs = zip(columns, schema, strict=True)
     return pa.Table.from_arrays([array(some, field.type) for some, field in pairs], schema=schema)
 

@@ -1,6 +1,6 @@
 """Metrics of a run by name, such as `p99_fct:victim`, and their values.
 
-What there is, is in `backwater.numbers.registry`.
+All metrics are in `backwater.numbers.registry`.
 """
 
 from __future__ import annotations
@@ -9,6 +9,7 @@ import hashlib
 import re
 from array import array
 from dataclasses import dataclass
+from functools import partial
 from typing import TYPE_CHECKING
 
 from backwater.errors import InputError
@@ -31,7 +32,7 @@ from backwater.numbers.units import PS_PER_US
 from backwater.samples import needed, share_of, why_not
 
 if TYPE_CHECKING:
-    from collections.abc import Sequence
+    from collections.abc import Callable, Sequence
 
     from backwater.numbers.statistics import Ordered
     from backwater.results import Run
@@ -42,7 +43,7 @@ _CLASSES = [str(number) for number in range(8)]
 
 
 class Tables:
-    """The tables of a run for several of its metrics: what they share is looked up once."""
+    """The tables of a run for several of its metrics; rows that these share are looked up once."""
 
     def __init__(self, run: Run) -> None:
         self.run = run
@@ -52,43 +53,39 @@ class Tables:
 
     @staticmethod
     def of(run: Run | Tables) -> Tables:
-        """Take those of a run, or such as they are."""
+        """Wrap a run; tables are returned as they are."""
         return run if isinstance(run, Tables) else Tables(run)
 
     def rows(self, table: str) -> Rows:
-        """Give the rows of a table."""
-        if (table,) not in self._rows:
-            self._rows[table,] = rows(self.run, table)
-        return self._rows[table,]
+        """Return the rows of a table."""
+        return self._once((table,), lambda: rows(self.run, table))
 
     def only(self, table: str, column: str, value: object) -> Rows:
-        """Give the rows of a table with a value in a column."""
-        if (table, column, value) not in self._rows:
-            self._rows[table, column, value] = self.rows(table).only(**{column: value})
-        return self._rows[table, column, value]
+        """Return the rows of a table that have a value in a column."""
+        return self._once((table, column, value), lambda: self.rows(table).only(**{column: value}))
 
     def complete(self, group: str | None) -> Rows:
-        """Give the complete flows of a group; None: of all."""
-        key = ("complete", group)
-        if key not in self._rows:
-            flows = self.rows("flows") if group is None else self.only("flows", "group", group)
-            self._rows[key] = flows.only(state="complete")
-        return self._rows[key]
+        """Return the complete flows of a group; None: of all groups."""
+        flows = self.rows("flows") if group is None else self.only("flows", "group", group)
+        return self._once(("complete", group), lambda: flows.only(state="complete"))
 
     def step(self, label: str) -> Rows:
-        """Give the collectives of a job, or of a step, `JOB/STEP`."""
+        """Return the collectives of a job, or of a step written as `JOB/STEP`."""
         if self._labels is None:
             self._labels = self.rows("collectives").distinct("job", "step")
         for job, step in self._labels:
             if label == f"{job}/{step}":
-                key = ("step", job, step)
-                if key not in self._rows:
-                    self._rows[key] = self.only("collectives", "job", job).only(step=step)
-                return self._rows[key]
+                of_job = self.only("collectives", "job", job)
+                return self._once(("step", job, step), partial(of_job.only, step=step))
         return self.only("collectives", "job", label)
 
+    def _once(self, key: tuple[object, ...], make: Callable[[], Rows]) -> Rows:
+        if key not in self._rows:
+            self._rows[key] = make()
+        return self._rows[key]
+
     def values(self, quantity: Quantity, group: str | None, members: Rows) -> Ordered:
-        """Give the values of a metric, ascending."""
+        """Return the values of a metric in ascending order."""
         key = (quantity.name, group)
         if key not in self._values:
             assert quantity.values is not None
@@ -98,13 +95,13 @@ class Tables:
 
 @dataclass(frozen=True)
 class Part:
-    """The flows that times are of, where others of their group are not complete."""
+    """The flows that a time covers, if others of their group are not complete."""
 
     complete: int
     flows: int
-    """Those of the group, complete or not."""
+    """All flows of the group, complete or not."""
     which: str
-    """A hash of the numbers of the complete ones."""
+    """A hash of the ids of the complete flows."""
 
 
 @dataclass(frozen=True)
@@ -115,15 +112,15 @@ class Metric:
     quantity: Quantity
     statistic: str | None
     group: str | None
-    """Which group, job, step, class or kind it is of; None: all, or the run."""
+    """Its group, job, step, class or kind; None: all of them, or the run."""
 
     @property
     def unit(self) -> str:
-        """Its unit; empty: a ratio."""
+        """Its unit; empty for a ratio."""
         return self.quantity.unit
 
     def of(self, run: Run | Tables) -> float | None:
-        """Its value in a run; None where there is none, as too few flows are complete."""
+        """Return its value in a run, or None, for example if too few flows are complete."""
         tables = Tables.of(run)
         if self.lacking(tables.run) is not None:
             return None
@@ -143,27 +140,27 @@ class Metric:
         return float(statistic(values, self.statistic)) / quantity.per
 
     def lacking(self, run: Run) -> str | None:
-        """Say why a run has none by its scenario; None: it has."""
+        """Return why the scenario of a run excludes the metric; None: it does not."""
         return None if self.quantity.lacking is None else self.quantity.lacking(run.scenario)
 
     @property
     def _whole(self) -> bool:
-        """Whether it is a number of its own, which needs no samples."""
+        """Whether it is one number, computed without samples."""
         greatest = self.quantity.sampled is None or self.statistic == "max"
         return self.quantity.number is not None and greatest
 
     @property
     def needs_samples(self) -> bool:
-        """Whether it is of samples of queues."""
+        """Whether it is computed from samples of queues."""
         return self.quantity.sampled is not None and not self._whole
 
     def count(self, run: Run | Tables) -> int | None:
-        """How many flows or parts of jobs it is of; None: it is a number of the run."""
+        """Return how many flows, parts of jobs or samples it covers; None: it is one number."""
         values = self._samples(Tables.of(run))
         return None if values is None else len(values)
 
     def part(self, run: Run | Tables) -> Part | None:
-        """Say of which flows its value is; None: of all of the group, or of something else."""
+        """Return the flows that its value covers; None: all of the group, or no flows."""
         if not self.quantity.of_flows:
             return None
         tables = Tables.of(run)
@@ -177,21 +174,21 @@ class Metric:
 
     @property
     def held_against(self) -> tuple[str, str] | None:
-        """What its values are held against, and the unit of that; None: nothing."""
+        """The name and unit of the reference of its values (`Reference`); None: they have none."""
         of = self.quantity.reference
         exact = self.quantity.sampled is not None and self._whole
         return None if exact or of is None else (of.what, of.unit)
 
     def reference(self, run: Run | Tables, *, begun: bool = False) -> float | None:
-        """What its values in a run are held against; None: nothing.
+        """Return the reference of its values in a run; None: they have none.
 
-        `begun`: of a run that has only begun, what they will be, if all come to be complete.
+        `begun`: take a run in progress as if all of its flows, or parts of jobs, were complete.
         """
         tables = Tables.of(run)
         if self.needs_samples:
             from backwater.numbers.queues import flows_end_ps
 
-            # A mean over more time is less, whatever waited.
+            # The same waiting bytes have a lower mean over a longer time.
             return flows_end_ps(tables.run) / PS_PER_US
         of = self.quantity.reference
         if of is None or of.of is None:
@@ -204,9 +201,9 @@ class Metric:
         return of.of(members)
 
     def absolute(self, value: float, reference: float) -> float | None:
-        """What a value and what it is held against come to together; None: nothing that is known.
+        """Return the absolute number that a value and its reference make; None: they make none.
 
-        A mean over a time and that time are a sum; a percentile and a time are nothing.
+        A mean over time, multiplied by that time, is a sum. A percentile has no equivalent.
         """
         of = self.quantity.reference
         if of is None or of.absolute is None or (self.needs_samples and self.statistic != "mean"):
@@ -215,16 +212,16 @@ class Metric:
 
     @property
     def instead(self) -> str | None:
-        """The metric that tells networks apart whose references differ; None: it does itself."""
+        """The metric that compares runs whose references differ; None: this one does."""
         of = self.quantity.reference
         if of is None or self.held_against is None:
             return None
-        # The greatest is of no samples.
+        # A maximum does not depend on samples.
         statistic = "max" if self.quantity.sampled is not None else self.statistic
         return f"{statistic}_{of.instead}" + (f":{self.group}" if self.group is not None else "")
 
     def why_not(self, count: int) -> str | None:
-        """Say why so many samples have no such number; None: they have."""
+        """Return why `count` samples are too few for the metric; None: they are enough."""
         if self._whole:
             return None
         if self.quantity.reduced is not None:
@@ -232,12 +229,12 @@ class Metric:
         return None if self.statistic is None else why_not(self.statistic, count, self._what)
 
     def takes(self) -> str:
-        """Say what it needs to have a value, as in `takes 100 complete flows`."""
+        """Return what it needs to have a value, such as `takes 100 complete flows`."""
         if self.quantity.reduced is not None:
-            return "takes that all of its flows are complete"
+            return "needs all of its flows to be complete"
         of = self._what
         if self.quantity.lacking is not None:
-            return "is of scenarios that have such a thing"
+            return "needs a scenario in which it can occur"
         if self.quantity.of_jobs:
             of = "parts of jobs, all complete"
         least = 1 if (share := share_of(self.statistic or "")) is None else needed(share)
@@ -245,23 +242,23 @@ class Metric:
 
     @property
     def about(self) -> str:
-        """What it is: the meaning of the metric, the statistic, and of what."""
+        """Its description: meaning, statistic, and group, job, step, class or kind."""
         of = f"of {self.group}" if self.group is not None else ""
         told = " ".join(part for part in (self.statistic or "", of) if part)
         return f"{self.quantity.text}; {told}" if told else self.quantity.text
 
     @property
     def _what(self) -> str:
-        """What its samples are."""
+        """The name of its samples."""
         if self.quantity.sampled is not None:
             return "samples of queues"
         return "complete parts of jobs" if self.quantity.of_jobs else "complete flows"
 
     def _samples(self, tables: Tables) -> Ordered | None:
-        """Give the values of what it is of, in order; None of a number of the run.
+        """Return its values in ascending order; None if it is one number.
 
-        Of parts of jobs none if any is not complete: the rest would mislead. So with flows whose
-        values are put together.
+        If any part of a job is not complete, the result is empty, since the rest would mislead. The
+        same holds for flows whose values `reduced` combines.
         """
         quantity = self.quantity
         if self.needs_samples:
@@ -278,7 +275,7 @@ class Metric:
         return tables.values(quantity, self.group, members)
 
     def _every(self, tables: Tables) -> Rows:
-        """Give the rows that it is of, complete or not."""
+        """Return the rows of its subject, complete or not."""
         of, table, group = self.quantity.of, self.quantity.table, self.group
         if of == QUEUE:
             return tables.rows("ports")
@@ -290,14 +287,14 @@ class Metric:
         return tables.only(table, column, int(group) if of == CLASS else group)
 
     def _members(self, tables: Tables) -> Rows:
-        """Give the rows that it is of: of flows, the complete ones."""
+        """Return the rows from which it is computed; for flows, the complete ones."""
         return tables.complete(self.group) if self.quantity.of_flows else self._every(tables)
 
 
 def metric(text: str) -> Metric:
-    """Read a metric: `STATISTIC_QUANTITY[:GROUP]` of flows, `fairness[:GROUP]`, or one of a run.
+    """Read a metric, such as `STATISTIC_QUANTITY[:GROUP]` of flows, `fairness[:GROUP]` or `drops`.
 
-    Raises `InputError` that lists what there is.
+    Raises `InputError`, which lists all metrics if there is none of this name.
     """
     match = _FORM.fullmatch(text.strip())
     found = QUANTITIES.get(match[2]) if match else None
@@ -309,7 +306,7 @@ def metric(text: str) -> Metric:
         raise InputError(f"--metric {text}: {name} is one number{of}", _written(found))
     if group and found.of == QUEUE:
         raise InputError(
-            f"--metric {text}: {name} is of the port where most waits",
+            f"--metric {text}: {name} is of one port only, that of the deepest queue",
             f"write {statistic or 'max'}_{name} alone",
         )
     if group and found.of == RUN:
@@ -318,8 +315,8 @@ def metric(text: str) -> Metric:
         raise InputError(f"--metric {text}: {group} is no class", "classes are 0 to 7")
     if statistic is None and found.has_statistics:
         raise InputError(
-            f"--metric {text}: which statistic of {name} is not said",
-            f"for example p99_{name}; there are {STATISTICS}",
+            f"--metric {text}: {name} needs a statistic",
+            f"for example p99_{name}; statistics are {STATISTICS}",
         )
     if statistic is not None and statistic.startswith("p") and float(statistic[1:]) > 100:
         raise InputError(
@@ -336,14 +333,14 @@ def _written(quantity: Quantity) -> str:
 
 
 def unit_of(name: str) -> str:
-    """Give the unit of a metric by its name; empty: a ratio, or no metric."""
+    """Return the unit of a metric by its name; empty for a ratio, or if there is no such metric."""
     match = _FORM.fullmatch(name)
     found = QUANTITIES.get(match[2]) if match else None
     return "" if found is None else found.unit
 
 
 def listed() -> str:
-    """Say what metrics there are."""
+    """List all metrics in one sentence."""
     names = {
         of: ", ".join(one.name for one in QUANTITIES.values() if one.of in of)
         for of in ((FLOW,), (GROUP,), (JOB, ROUND, COLLECTIVE), (QUEUE,), (CLASS,), (KIND,), (RUN,))
@@ -361,9 +358,9 @@ def listed() -> str:
 def usual(
     groups: Sequence[str], steps: Sequence[tuple[str, str]] = (), jobs: Sequence[str] = ()
 ) -> list[Metric]:
-    """What is compared unless somebody says otherwise.
+    """Return the metrics that a comparison shows by default.
 
-    `steps` are those that have collectives, each as its job and its own label; `jobs` all jobs.
+    `steps` are the steps with collectives, each as its job and its label; `jobs` are all jobs.
     """
     named = {f"{job}/{step}" for job, step in steps}
     groups = [group for group in groups if group not in named]

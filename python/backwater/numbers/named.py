@@ -1,4 +1,4 @@
-"""The numbers of a run that a sweep keeps of each point: metrics, in the order of their list."""
+"""The metrics that a sweep stores for each point, in the order of their list."""
 
 from __future__ import annotations
 
@@ -17,26 +17,26 @@ from backwater.numbers.registry import (
     RUN,
 )
 from backwater.numbers.run import groups, job_labels, job_steps
-from backwater.numbers.statistics import TOLD
+from backwater.numbers.statistics import REPORTED
 
 if TYPE_CHECKING:
     from collections.abc import Iterator, Sequence
 
     from backwater.results import Run
 
-STATISTICS = tuple("median" if name == "p50" else name for name in TOLD)
-"""Those that are kept of what has many values."""
+STATISTICS = tuple("median" if name == "p50" else name for name in REPORTED)
+"""The statistics that a sweep stores of a metric with many values."""
 REFERENCE = "reference:"
-"""What names of numbers begin with that are no metrics: those that metrics are held against."""
+"""The prefix of names of references, which are no metrics."""
 
 
 def reference(name: str) -> str:
-    """Name what a metric is held against, beside the metric in the rows of points."""
+    """Return the name of a metric's reference in the rows of points."""
     return f"{REFERENCE}{name}"
 
 
 def named(run: Run | Tables) -> Iterator[tuple[Metric, float | None]]:
-    """Give every metric of a complete run that sweeps keep, with its value."""
+    """Yield every metric that sweeps store of a complete run, with its value."""
     tables = Tables.of(run)
     run = tables.run
     for one in kept(groups(run), job_labels(run), job_steps(run)):
@@ -46,7 +46,7 @@ def named(run: Run | Tables) -> Iterator[tuple[Metric, float | None]]:
 def kept(
     groups: Sequence[str], jobs: Sequence[str], steps: Sequence[tuple[str, str]]
 ) -> Iterator[Metric]:
-    """Give what is kept of a run with these groups, jobs and steps: group by group, then totals."""
+    """Yield what sweeps store of a run with these groups, jobs and steps, then its totals."""
     for group in groups:
         yield from _of((GROUP, FLOW), group)
     for job in jobs:

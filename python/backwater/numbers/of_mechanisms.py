@@ -1,4 +1,4 @@
-"""What metrics know of single mechanisms. No other file of `numbers` names one."""
+"""Facts about single mechanisms that metrics need. No other file of `numbers` names a mechanism."""
 
 from __future__ import annotations
 
@@ -8,11 +8,11 @@ if TYPE_CHECKING:
     from collections.abc import Mapping
 
 WATCHDOG = "pfc-watchdog"
-"""Kind of message of the table of control, by which a watchdog says that it gave up a queue."""
+"""The kind, in table `control`, of a watchdog's messages that it gave up a queue."""
 
 
 def no_cnps(scenario: Mapping[str, Any]) -> str | None:
-    """Say why receivers of a scenario send no CNPs though senders react to marks."""
+    """Return why receivers send no CNPs though senders react to marks; None: they send them."""
     if scenario.get("dcqcn", {}).get("law") != "ns3":
         return None
     return 'dcqcn.law = "ns3" reacts to marks in acknowledgements, and no CNPs are sent'

@@ -1,4 +1,4 @@
-"""How long frames requested that a neighbour pauses: PAUSE of 802.3 and PFC alike."""
+"""The time for which frames requested a pause: PAUSE of 802.3 and PFC alike."""
 
 from __future__ import annotations
 
@@ -8,17 +8,17 @@ if TYPE_CHECKING:
     from collections.abc import Iterable
 
 REQUESTS = "mac-control"
-"""Kind of message of the table of control: MAC control, a pause time in quanta or 0."""
+"""The kind of MAC control frames in table `control`; their value is a pause in quanta, or 0."""
 
 
 def requested_ps(
     frames: Iterable[tuple[int, str, int, int | None, int]], begin: int, end: int
 ) -> int:
-    """Sum up the time from the first frame that requested a pause to the one that ended it.
+    """Sum up the time from the first frame that requests a pause to the one that ends it, in ps.
 
-    `frames`: time, node, port, class and value of each, by ascending time. Over all ports and
-    classes. A pause that has not ended by `end` lasts until then, and of one that began before
-    `begin` only the rest counts.
+    The sum is over all ports and classes, within `begin` and `end` (ps). `frames` has time (ps),
+    node, port, class and value of each frame, by ascending time. A pause that has not ended by
+    `end` counts until then.
     """
     since: dict[tuple[str, int, int | None], int] = {}
     total = 0

@@ -1,4 +1,4 @@
-"""How deep the queues of switches were, by samples, and over which time."""
+"""Depths of switch queues from samples, and the time that they cover."""
 
 from __future__ import annotations
 
@@ -17,12 +17,12 @@ if TYPE_CHECKING:
 
 
 def depths(run: Run, of: str) -> pl.Series:
-    """Give all samples, ascending, in bytes, of the switch's port that has most by a statistic.
+    """Return all samples, ascending, in bytes, of the switch port with the greatest statistic `of`.
 
-    A sample is what waits for the port in all its queues, every `output.interval` from the start of
-    the run to the end of the last flow, so that each stands for as long as any other; where nothing
-    waits it is 0. Empty of a run that has not sampled queues, or not that of this port: at a port
-    that `output.nodes` leaves out more may have waited.
+    A sample is the sum of a port's queues, 0 included. There is one every `output.interval`, from
+    the start of the run to the end of the last flow, so all have the same weight. The result is
+    empty if the run sampled no queues, or if more may have waited at a port that `output.nodes`
+    leaves out.
     """
     output = run.scenario.get("output", {})
     if not output.get("queues") or output.get("interval") is None:
@@ -53,13 +53,13 @@ def depths(run: Run, of: str) -> pl.Series:
         return float(values.sum()) if of == "mean" else statistic(whole(values), of)
 
     greatest = whole(max(found["value"], key=size, default=pl.Series(dtype=pl.Float64)))
-    # No statistic of a port is more than the most that waited there.
+    # No statistic of a port exceeds the most that waited there.
     known = not left_out or (count > 0 and statistic(greatest, of) >= left_out)
     return greatest if known else pl.Series(dtype=pl.Float64)
 
 
 def _most(ports: pl.LazyFrame, nodes: Sequence[str]) -> int:
-    """Give the most bytes that waited for a port that was not sampled; no names: all were."""
+    """Return the most bytes that waited for a port outside `nodes`; 0 if `nodes` is empty: all."""
     if not nodes:
         return 0
     rest = ports.filter(~pl.col("node").is_in(nodes)).select(pl.col("max_egress_bytes").max())
@@ -67,7 +67,7 @@ def _most(ports: pl.LazyFrame, nodes: Sequence[str]) -> int:
 
 
 def end_ps(run: Run) -> int:
-    """Give the simulated time at which a run ended; of a killed one, that of its last sample."""
+    """Return the simulated time in ps at which a run ended; if killed, that of its last sample."""
     if "time_ps" in run.summary:
         return int(run.summary["time_ps"])
     frame = scan(run, "series")
@@ -75,9 +75,9 @@ def end_ps(run: Run) -> int:
 
 
 def flows_end_ps(run: Run) -> int:
-    """Give the time at which the last flow was complete; of a run with others, that of its end.
+    """Return when the last flow was complete, in ps; if any is not, when the run ended.
 
-    A run may go on for a while after its last flow: timers ring.
+    A run may continue after its last flow until its timers have expired.
     """
     frame = scan(run, "flows")
     last = None

@@ -1,7 +1,7 @@
-"""Every metric, once: what it is called, its unit, meaning and better direction, of what it is.
+"""Every metric, once: its name, unit, meaning, subject and better direction.
 
 A metric is one entry of `ENTRIES`. Commands, comparisons, sweeps, goals, studies, reports and the
-documentation read it here; how one is asked for by name is in `backwater.numbers.metrics`.
+documentation read it here. `backwater.numbers.metrics` reads the names that users write.
 """
 
 from __future__ import annotations
@@ -38,7 +38,7 @@ TABLES = {
     KIND: "control",
     RUN: "ports",
 }
-"""What metrics are of, and the table that has a row for each, or that they count in."""
+"""The subjects of metrics, each with the table that has a row for it or counts it."""
 WRITTEN = {
     FLOW: "STATISTIC_{}[:GROUP]",
     GROUP: "{}[:GROUP]",
@@ -50,97 +50,97 @@ WRITTEN = {
     KIND: "{}[:KIND]",
     RUN: "{}",
 }
-"""How they are asked for."""
+"""The form in which users write a metric, by its subject."""
 LESS, MORE = "less", "more"
 
 
 @dataclass(frozen=True)
 class Reference:
-    """What the values of a metric are held against.
+    """The quantity to which the values of a metric are relative.
 
-    Where it differs between runs, a smaller value of one may be no merit of it.
+    If it differs between runs, the run with the smaller value need not be the better one.
     """
 
     what: str
     unit: str
     of: Callable[[Rows], float | None] | None
-    """Of the rows with values; None: it is of the run (`Metric.reference`)."""
+    """Computes it from the rows with values; None: it belongs to the run (`Metric.reference`)."""
     instead: str
-    """The metric that is held against nothing and says the same of a network."""
+    """An absolute metric that answers the same question about a network."""
     absolute: Callable[[float, float], float] | None = None
-    """What a value and its reference come to, which is held against nothing; None: who is better
-    cannot be said where references differ."""
+    """Makes an absolute number of a value and its reference; None: runs whose references differ
+    cannot be ranked."""
 
 
 @dataclass(frozen=True)
 class Quantity:
-    """A metric: something that flows, jobs, queues, or a run have numbers of."""
+    """A metric: a quantity of flows, jobs, queues, or a run."""
 
     name: str
     unit: str
     text: str
     better: str | None
-    """`less`, `more`, or None: it says how much there is, and not how good that is."""
+    """`less`, `more`, or None: neither is better."""
     of: str
-    """Where it applies: one of `TABLES`."""
+    """Its subject: one of `TABLES`."""
     values: Callable[[Rows], Ordered] | None = field(default=None, compare=False)
-    """Its values, ascending, one a row; a statistic of them is the metric."""
+    """Its values in ascending order, one per row; the metric is a statistic of them."""
     needs: tuple[str, ...] = ()
-    """Columns that each of its rows must have a value in, of jobs and of what is reduced."""
+    """Columns in which each row needs a value: for metrics of jobs, and those with `reduced`."""
     number: Callable[[Rows, Run], float | None] | None = field(default=None, compare=False)
-    """Its one number, of the rows of its table that it is of."""
+    """Computes its one number from the rows of its subject."""
     whole: Callable[[Rows, Run], float | None] | None = field(default=None, compare=False)
-    """The same of all rows, where that counts more than all groups together."""
+    """Computes it from all rows, if the whole run counts more than the sum of its groups."""
     reduced: Callable[[Ordered], float] | None = field(default=None, compare=False)
-    """What makes one number of all its values, where that is no statistic: of all or of none."""
+    """Makes one number of all its values, if that is no statistic; it needs every value."""
     sampled: Callable[[Run, str], pl.Series] | None = field(default=None, compare=False)
-    """Its samples over time for a statistic, but for the greatest, which is its `number`."""
+    """Returns its samples over time for a statistic; its maximum is its `number` instead."""
     per: float = 1
-    """By how much a number in the unit of its table is divided for its own unit."""
+    """The divisor from the unit of its table to its own unit."""
     own: str = ""
-    """The table it is of, where that is another than what `of` says."""
+    """Its table, if that is not the one that `of` implies."""
     report: str = ""
-    """What the summary of a run (`run --json`) calls it; empty: it is not in it by itself."""
+    """Its name in the summary of a run (`run --json`); empty: the summary has no entry for it."""
     kept: bool = False
-    """Whether a sweep keeps it of each point, asked or not."""
+    """Whether a sweep stores it for each point without a request."""
     total: bool = False
-    """Whether that is also of all groups together."""
+    """Whether a sweep also stores it for all groups together."""
     of_failed: bool = False
-    """Whether a run that failed has it too: what else it has was cut short."""
+    """Whether failed runs have it, too. Their other numbers are cut short."""
     where_some: bool = False
-    """Whether it is reported unasked only where a run has some."""
+    """Whether it is reported without a request only if some run has more than 0."""
     reference: Reference | None = field(default=None, compare=False)
     lacking: Callable[[Mapping[str, Any]], str | None] | None = field(default=None, compare=False)
-    """Why runs of a scenario have none, by its values; None: they have."""
+    """Returns why runs of a scenario, given by its values, lack the metric; None: they have it."""
 
     @property
     def table(self) -> str:
-        """The table that it is computed from."""
+        """The table from which it is computed."""
         return self.own or TABLES[self.of]
 
     @property
     def written(self) -> str:
-        """How it is asked for, as in `STATISTIC_fct[:GROUP]`."""
+        """The form in which users write it, such as `STATISTIC_fct[:GROUP]`."""
         return WRITTEN[self.of].format(self.name)
 
     @property
     def of_flows(self) -> bool:
-        """Whether each flow has one."""
+        """Whether it has a value for each flow."""
         return self.of == FLOW
 
     @property
     def of_jobs(self) -> bool:
-        """Whether jobs, their rounds or their collectives have one."""
+        """Whether it has a value for each job, round or collective."""
         return self.of in (JOB, ROUND, COLLECTIVE)
 
     @property
     def counts(self) -> bool:
-        """Whether it is a whole number of things."""
+        """Whether it is a count, a whole number."""
         return self.number is not None and self.per == 1 and self.unit != "%"
 
     @property
     def has_statistics(self) -> bool:
-        """Whether a statistic is part of its name."""
+        """Whether its name includes a statistic."""
         return "STATISTIC" in WRITTEN[self.of]
 
 
@@ -153,7 +153,7 @@ def _state(*names: str) -> Callable[[Rows, Run], int]:
 
 
 def _most(name: str) -> Callable[[Rows, Run], float]:
-    """Give the greatest value of a column; 0 of no row."""
+    """Return a function for the greatest value of a column; 0 without rows."""
 
     def most(rows: Rows, _: Run) -> float:
         ordered = rows.ordered(name)
@@ -163,7 +163,7 @@ def _most(name: str) -> Callable[[Rows, Run], float]:
 
 
 def _acknowledged(rows: Rows) -> Ordered:
-    # All flows of a run have a last ACK, or none has.
+    # Either all flows of a run have a last ACK, or none.
     acknowledged = rows.ordered("fct_last_ack_ps")
     return acknowledged if len(acknowledged) else rows.ordered("fct_last_byte_ps")
 
@@ -181,7 +181,7 @@ def _above_bound(rows: Rows) -> Ordered:
 
 
 def _over_bound(rows: Rows) -> Ordered:
-    # What no link needs time for has no ratio.
+    # A bound of 0 has no ratio.
     return rows.made(lambda took, bound: took / bound if bound else None, "duration_ps", "bound_ps")
 
 
@@ -190,14 +190,14 @@ def _mean_bound(rows: Rows) -> float | None:
 
 
 def _ideal(rows: Rows) -> float | None:
-    # Flows that are drawn differ in size from seed to seed: the time of a byte differs by the
-    # network, and by the headers of packets.
+    # Random flow sizes differ between seeds. The time per byte depends only on the network and on
+    # packet headers.
     size = rows.total("bytes")
     return rows.total("ideal_fct_ps") / size if size else None
 
 
 def _depths(run: Run, statistic: str) -> pl.Series:
-    # They take a library of tables, which nothing else here does.
+    # Imported here: only these samples need polars, which takes long to import.
     from backwater.numbers.queues import depths
 
     return depths(run, statistic)
@@ -232,7 +232,7 @@ def _sum(
     column: str = "",
     **more: Any,  # noqa: ANN401 - fields of an entry
 ) -> Quantity:
-    """Make an entry of the sum of a column, which summaries of runs and sweeps have, too."""
+    """Make an entry for the sum of a column; summaries of runs and sweeps include it."""
     column = column or name
     facts: dict[str, Any] = {
         "number": lambda rows, _: rows.total(column),
@@ -249,7 +249,7 @@ def _counted(
     number: Callable[[Rows, Run], float],
     **more: Any,  # noqa: ANN401 - as above
 ) -> Quantity:
-    """Make an entry of a number of flows, which is known of runs that failed, too."""
+    """Make an entry for a number of flows; failed runs have it, too."""
     facts: dict[str, Any] = {"number": number, "report": name, "kept": True, "of_failed": True}
     return Quantity(name, "flows", text, better, GROUP, **facts | more)
 
@@ -257,7 +257,7 @@ def _counted(
 def _summed(
     name: str, unit: str, text: str, better: str | None = None, *, where_some: bool = False
 ) -> Quantity:
-    """Make an entry of a number that the core sums up by itself."""
+    """Make an entry for a total that the core counts."""
 
     def number(_: Rows, run: Run) -> float | None:
         return run.summary.get(name, 0 if where_some else None)
@@ -267,34 +267,34 @@ def _summed(
 
 
 CNP = "cnp"
-"""Kind of message of the table of control, by which a receiver reports marks."""
+"""The kind, in table `control`, of messages with which a receiver reports marks."""
 CUT = ("trimmed", "returned")
-"""Counters of packets that a port trimmed, and sent on or back."""
+"""Counters of packets that a port trimmed: forwarded ones, and those returned to the source."""
 _TOOK: dict[str, Any] = {
     "values": _column("duration_ps"),
     "needs": ("duration_ps",),
     "per": PS_PER_US,
 }
 _BOUND = ("mean bound", "us", _mean_bound, "cct")
-_ALONE = ("time alone, headers included", "ps a byte", _ideal, "fct_last_byte")
+_ALONE = ("time in an idle network, headers included", "ps a byte", _ideal, "fct_last_byte")
 
 _FLOWS = (
     Quantity(
-        *("fct", "us", "completion time, to the last ACK (without ACKs: byte)", LESS, FLOW),
+        *("fct", "us", "completion time to the last ACK (without ACKs: last byte)", LESS, FLOW),
         values=_acknowledged,
         per=PS_PER_US,
         report="fct_last_ack_us",
         kept=True,
     ),
     Quantity(
-        *("fct_last_byte", "us", "time to the last byte", LESS, FLOW),
+        *("fct_last_byte", "us", "time from a flow's start to its last byte", LESS, FLOW),
         values=_column("fct_last_byte_ps"),
         per=PS_PER_US,
         report="fct_last_byte_us",
         kept=True,
     ),
     Quantity(
-        *("slowdown", "", "time to the last byte over that in an idle network", LESS, FLOW),
+        *("slowdown", "", "time to the last byte divided by that in an idle network", LESS, FLOW),
         values=_column("slowdown"),
         needs=("slowdown",),
         report="slowdown",
@@ -302,54 +302,55 @@ _FLOWS = (
         reference=Reference(*_ALONE, operator.mul),
     ),
     Quantity(
-        *("throughput", "Gb/s", "a flow's payload over its time to the last byte", MORE, FLOW),
+        *("throughput", "Gb/s", "a flow's payload divided by its time to the last byte"),
+        *(MORE, FLOW),
         values=_goodputs,
     ),
     Quantity(
         "fairness",
         "",
-        "Jain's index of the throughput x of n flows, (sum x)^2 / (n sum x^2), 1 if all had the "
-        "same (DEC-TR-301, 1984); all are complete",
+        "Jain's index of the throughputs x of n flows, (sum x)^2 / (n sum x^2): 1 if all are equal "
+        "(DEC-TR-301, 1984); it needs all flows to be complete",
         MORE,
         GROUP,
         values=_goodputs,
         needs=("fct_last_byte_ps",),
         reduced=jain,
     ),
-    _counted("flows", "flows", None, lambda rows, _: len(rows)),
+    _counted("flows", "all flows, complete or not", None, lambda rows, _: len(rows)),
     _counted("complete", "complete flows", MORE, _state("complete")),
-    _counted("failed", "flows that gave up", LESS, _state("failed")),
+    _counted("failed", "flows whose sender gave up", LESS, _state("failed")),
     _counted(
         "unfinished",
-        "flows that did not complete; of a group: those of them that did not give up",
+        "flows that did not complete; with :GROUP, without those whose sender gave up",
         LESS,
         _state("unfinished"),
         whole=_state("unfinished", "failed"),
         total=True,
     ),
-    _sum(GROUP, "bytes", "B", "payload to be sent", None),
+    _sum(GROUP, "bytes", "B", "payload that flows have to send", None),
     _sum(GROUP, "packets", "packets", "data packets sent", None, kept=False),
     _sum(GROUP, "received", "B", "payload received", None),
     _sum(GROUP, "retransmitted", "packets", "data packets retransmitted", LESS, total=True),
-    _sum(GROUP, "inferred_lost", "packets", "data packets taken for lost before a timeout", LESS),
-    _sum(GROUP, "timeouts", "", "timeouts of senders", LESS),
+    _sum(GROUP, "inferred_lost", "packets", "data packets inferred lost before a timeout", LESS),
+    _sum(GROUP, "timeouts", "", "timeouts at senders", LESS),
     _sum(
         *(GROUP, "marked", "packets"),
-        *("data packets that arrived with congestion experienced (ECN)", LESS),
+        *("data packets that arrived with an ECN mark (congestion experienced)", LESS),
         report="",
         kept=False,
     ),
 )
 _JOBS = (
     Quantity(
-        *("jct", "us", "job completion time of an instance, from job.start", LESS, JOB),
+        *("jct", "us", "job completion time: from job.start to the end of an instance", LESS, JOB),
         **_TOOK,
         report="jct_us",
         kept=True,
     ),
     Quantity(
-        *("round_time", "us", "a round of an instance, from its first step to its last", LESS),
-        ROUND,
+        *("round_time", "us", "time from the start of a round's first step to the end of its last"),
+        *(LESS, ROUND),
         **_TOOK,
     ),
     Quantity(
@@ -359,7 +360,7 @@ _JOBS = (
         kept=True,
     ),
     Quantity(
-        *("algbw", "Gb/s", "algorithm bandwidth of a collective, as nccl-tests has it", MORE),
+        *("algbw", "Gb/s", "algorithm bandwidth of a collective, as nccl-tests defines it", MORE),
         COLLECTIVE,
         values=_column("algbw_bps"),
         needs=("algbw_bps",),
@@ -368,7 +369,7 @@ _JOBS = (
         kept=True,
     ),
     Quantity(
-        *("busbw", "Gb/s", "bus bandwidth of a collective, as nccl-tests has it", MORE),
+        *("busbw", "Gb/s", "bus bandwidth of a collective, as nccl-tests defines it", MORE),
         COLLECTIVE,
         values=_column("busbw_bps"),
         needs=("busbw_bps",),
@@ -377,7 +378,7 @@ _JOBS = (
         kept=True,
     ),
     Quantity(
-        *("bound", "us", "what the busiest host needs for a collective, with all of its links"),
+        *("bound", "us", "time that the busiest host needs for a collective with all of its links"),
         *(LESS, COLLECTIVE),
         values=_column("bound_ps"),
         needs=("bound_ps",),
@@ -387,17 +388,18 @@ _JOBS = (
         reference=Reference(*_BOUND),
     ),
     Quantity(
-        *("above_bound", "us", "a collective's completion time less its bound", LESS, COLLECTIVE),
+        *("above_bound", "us", "a collective's completion time minus its bound", LESS, COLLECTIVE),
         **_TOOK | {"values": _above_bound},
         reference=Reference(*_BOUND, operator.add),
     ),
     Quantity(
-        *("over_bound", "", "a collective's completion time over its bound", LESS, COLLECTIVE),
+        *("over_bound", "", "a collective's completion time divided by its bound"),
+        *(LESS, COLLECTIVE),
         **_TOOK | {"values": _over_bound, "per": 1},
         reference=Reference(*_BOUND, operator.mul),
     ),
     Quantity(
-        *("unfinished_jobs", "instances", "instances of jobs that did not complete", LESS, RUN),
+        *("unfinished_jobs", "instances", "job instances that did not complete", LESS, RUN),
         number=lambda rows, _: len(rows) - len(rows.known("end_ps")),
         own="jobs",
         of_failed=True,
@@ -405,9 +407,9 @@ _JOBS = (
 )
 _PORTS = (
     Quantity(
-        *("queue", "B", "what waits for the port of a switch where most does, in all its queues"),
+        *("queue", "B", "bytes in all queues of one switch port, the one with the most"),
         *(LESS, QUEUE),
-        # Nothing waits so for the ports of hosts, which have no queue of their own.
+        # Ports of hosts have no queue, so their value is 0.
         number=_most("max_egress_bytes"),
         own="series",
         sampled=_depths,
@@ -415,32 +417,35 @@ _PORTS = (
     ),
     Quantity(
         *("ingress_peak", "B"),
-        *("most bytes held at once in a switch that had come in by one of its ports", LESS, RUN),
+        *("most bytes from one ingress port that a switch held at once", LESS, RUN),
         number=_ingress,
     ),
     Quantity(
         *("isolated_peak", "B"),
-        *("most bytes that waited at once in the isolation queues of one switch", LESS, RUN),
+        *("most bytes that waited at once in one switch's isolation queues", LESS, RUN),
         number=_most("held_max_bytes"),
         own="switches",
     ),
-    _sum(RUN, "pauses_sent", "", "pauses that ports sent", LESS),
-    _sum(RUN, "pauses", "pauses", "pauses that ports received", LESS, "pauses_received"),
+    _sum(RUN, "pauses_sent", "", "pauses that ports requested, without refreshes", LESS),
     _sum(
-        *(RUN, "pause_time", "us", "time that ports were paused, summed over them", LESS),
+        *(RUN, "pauses", "pauses", "pauses that ports received, without refreshes", LESS),
+        "pauses_received",
+    ),
+    _sum(
+        *(RUN, "pause_time", "us", "time that ports were paused, summed over all ports", LESS),
         "paused_ps",
         per=PS_PER_US,
     ),
     _sum(RUN, "drops", "frames", "frames dropped for want of memory", LESS, "drop_frames"),
     _sum(
         *(RUN, "flushed", "frames"),
-        *("frames that a mechanism, such as the watchdog of PFC, dropped from queues", LESS),
+        *("frames that a mechanism, such as the PFC watchdog, dropped from queues", LESS),
         "flushed_frames",
         where_some=True,
     ),
     _sum(
         *(RUN, "marked_frames", "frames"),
-        *("data frames marked (ECN) on their way out of ports", LESS),
+        *("data frames marked (ECN) as they left a port", LESS),
         where_some=True,
     ),
     Quantity(
@@ -459,21 +464,21 @@ _PORTS = (
     ),
     Quantity(
         *("loss_rate", "%"),
-        *("frames dropped for want of memory, of the data frames that hosts sent", LESS, RUN),
+        *("frames dropped for want of memory, in % of the data frames that hosts sent", LESS, RUN),
         number=_lost,
     ),
 )
 _MESSAGES = (
     Quantity(
         *("pause_frames", "frames"),
-        *("PAUSE and PFC frames that requested a pause, repetitions among them", LESS, CLASS),
+        *("PAUSE and PFC frames that requested a pause, refreshes included", LESS, CLASS),
         number=lambda rows, _: len(rows.only(kind=REQUESTS).above("value", 0)),
     ),
     Quantity(
         "pause_request_time",
         "us",
-        "time from the first frame that requested a pause to the one that ended it, summed over "
-        "ports and classes; one that did not end lasts until the run's end",
+        "time from the first frame that requests a pause to the one that ends it, summed over "
+        "ports and classes; a pause that does not end counts until the end of the run",
         LESS,
         CLASS,
         number=_requested,
@@ -481,7 +486,7 @@ _MESSAGES = (
     ),
     Quantity(
         *("control_messages", "messages"),
-        *("control messages of mechanisms, such as cnp or mac-control", LESS, KIND),
+        *("control messages of mechanisms, of a kind such as cnp or mac-control", LESS, KIND),
         number=lambda rows, _: len(rows),
     ),
     Quantity(
@@ -494,16 +499,17 @@ _MESSAGES = (
 )
 _RUN = (
     _summed("time_ps", "ps", "simulated time"),
-    _summed("events", "", "events"),
+    _summed("events", "", "simulated events"),
     _summed("hops", "", "frames put on links"),
     _summed("data_hops", "", "data frames put on links"),
-    _summed("fault_losses", "frames", "frames lost by faults", LESS, where_some=True),
+    _summed("fault_losses", "frames", "frames lost to faults", LESS, where_some=True),
     Quantity(
-        *("deadlocks", "", "1 if pauses of switches waited for each other in a cycle", LESS, RUN),
+        *("deadlocks", "", "1 if pauses of switches waited for each other in a cycle, else 0"),
+        *(LESS, RUN),
         number=lambda _, run: int(run.summary.get("deadlock") is not None),
         own="flows",
     ),
 )
 ENTRIES = (*_FLOWS, *_JOBS, *_PORTS, *_MESSAGES, *_RUN)
-"""Every metric, in the order in which lists have them."""
+"""Every metric, in the order of lists."""
 QUANTITIES = {one.name: one for one in ENTRIES}

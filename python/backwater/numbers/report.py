@@ -1,4 +1,4 @@
-"""What a run came to, in numbers: groups, jobs, ports, totals and warnings."""
+"""The report of a run: numbers of groups, jobs and ports, totals and warnings."""
 
 from __future__ import annotations
 
@@ -19,7 +19,7 @@ if TYPE_CHECKING:
 
 
 def report(run: Run) -> dict[str, Any]:
-    """Sum up a run, as `run --json` has it. Times in us, or ps where the name says so."""
+    """Return what `run --json` writes of a run. Times are in us, or in ps if the name ends so."""
     return {
         "title": run.manifest["title"],
         "file": run.manifest.get("file"),

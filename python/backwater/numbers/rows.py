@@ -1,8 +1,8 @@
 """Rows of a run's tables: lists for a short run, read a batch at a time for a long one.
 
-A run of any length ends with its numbers, so they take a bounded memory: no library of data frames
-is imported for them, which takes longer than a tiny run and more memory than a large one. What a
-number is of them is written once, for both (`numbers.run`).
+Every run ends with its numbers, so these use bounded memory. They import no data frame library,
+whose import takes longer than a tiny run and more memory than a large one. `numbers.run` computes
+each number in the same way for both kinds of rows.
 """
 
 from __future__ import annotations
@@ -25,48 +25,48 @@ if TYPE_CHECKING:
     from backwater.results import Run
 
 SHORT = 20_000
-"""Rows of a table up to which it is lists."""
+"""A table with more rows than this is read a batch at a time."""
 
 
 class Rows(Protocol):
     """Some columns of a table."""
 
     def __len__(self) -> int:
-        """Give the number of rows."""
+        """Return the number of rows."""
 
     def only(self, **equal: Any) -> Rows:  # noqa: ANN401 - as the column has it
-        """Give the rows whose columns have these values."""
+        """Return the rows whose columns have these values."""
 
     def known(self, name: str) -> Rows:
-        """Give the rows that have a value in a column."""
+        """Return the rows with a value in a column."""
 
     def above(self, name: str, limit: int) -> Rows:
-        """Give the rows with more than a limit in a column."""
+        """Return the rows with more than a limit in a column."""
 
     def distinct(self, *names: str, by: str | None = None) -> list[tuple[Any, ...]]:
-        """Give the combinations of values that there are, in the order in which they first come.
+        """Return the distinct combinations of values in the order of their first row.
 
-        `by`: the column in whose order the rows are taken for that.
+        `by` is the column by which rows are ordered for that; by default they are not.
         """
 
     def first(self, name: str, by: str | None = None) -> Any:  # noqa: ANN401 - as the column has it
-        """Give a column's value in the first row, or in that with the least value of `by`."""
+        """Return a column's value in the first row, or in the row with the least `by`."""
 
     def total(self, name: str) -> int:
-        """Give the sum of a column of whole numbers; 0 of nothing."""
+        """Return the sum of a column of whole numbers; 0 without rows."""
 
     def ordered(self, name: str) -> Ordered:
-        """Give the values of a column by their ascending order, without those that are missing."""
+        """Return the values of a column in ascending order, without nulls."""
 
     def made(self, make: Callable[..., float | None], *names: str) -> Ordered:
-        """Give what is made of some columns of each row that has all of them, in ascending order.
+        """Return `make` of columns of each row that has all of them, in ascending order.
 
-        What becomes None is left out.
+        Results that are None are left out.
         """
 
 
 class _Columns(dict[str, list[Any]]):
-    """Columns, each read when it is first asked for."""
+    """Columns, each read on first use."""
 
     def __init__(self, read: Callable[[str], list[Any]]) -> None:
         super().__init__()
@@ -86,7 +86,7 @@ class Short:
 
     @staticmethod
     def of(batches: Sequence[_core.Batch]) -> Short:
-        """Take those of batches."""
+        """Make rows of batches."""
 
         def read(name: str) -> list[Any]:
             return [value for batch in batches for value in batch.column(name)]
@@ -108,17 +108,17 @@ class Short:
         return Short(len(kept), _Columns(read))
 
     def only(self, **equal: Any) -> Short:  # noqa: ANN401 - as the column has it
-        """Give the rows whose columns have these values."""
+        """Return the rows whose columns have these values."""
         wanted = tuple(equal.values())
         rows = zip(*(self.columns[name] for name in equal), strict=True)
         return self._at(n for n, row in enumerate(rows) if row == wanted)
 
     def known(self, name: str) -> Short:
-        """Give the rows that have a value in a column."""
+        """Return the rows with a value in a column."""
         return self._at(n for n, value in enumerate(self.columns[name]) if value is not None)
 
     def above(self, name: str, limit: int) -> Short:
-        """Give the rows with more than a limit in a column."""
+        """Return the rows with more than a limit in a column."""
         return self._at(n for n, value in enumerate(self.columns[name]) if value > limit)
 
     def _order(self, by: str | None) -> Iterable[int]:
@@ -126,26 +126,26 @@ class Short:
         return places if by is None else sorted(places, key=self.columns[by].__getitem__)
 
     def distinct(self, *names: str, by: str | None = None) -> list[tuple[Any, ...]]:
-        """Give the combinations of values that there are, in the order in which they first come."""
+        """Return the distinct combinations of values in the order of their first row."""
         rows = list(zip(*(self.columns[name] for name in names), strict=True))
         return list(dict.fromkeys(rows[n] for n in self._order(by)))
 
     def first(self, name: str, by: str | None = None) -> Any:  # noqa: ANN401 - as the column has it
-        """Give a column's value in the first row, or in that with the least value of `by`."""
+        """Return a column's value in the first row, or in the row with the least `by`."""
         return self.columns[name][next(iter(self._order(by)))]
 
     def total(self, name: str) -> int:
-        """Give the sum of a column of whole numbers; 0 of nothing."""
+        """Return the sum of a column of whole numbers; 0 without rows."""
         return sum(value for value in self.columns[name] if value is not None)
 
     def ordered(self, name: str) -> list[Any]:
-        """Give the values of a column in ascending order, without those that are missing."""
+        """Return the values of a column in ascending order, without nulls."""
         return sorted(value for value in self.columns[name] if value is not None)
 
     def made(self, make: Callable[..., float | None], *names: str) -> list[float]:
-        """Give what is made of some columns of each row that has all of them, in ascending order.
+        """Return `make` of columns of each row that has all of them, in ascending order.
 
-        What becomes None is left out.
+        Results that are None are left out.
         """
         rows = zip(*(self.columns[name] for name in names), strict=True)
         found = (make(*row) for row in rows if None not in row)
@@ -156,7 +156,7 @@ T = TypeVar("T")
 
 
 def _read(ask: Callable[[], T]) -> T:
-    """Read files. Raises `ResultError` if one is gone or damaged, which may show only now."""
+    """Read files. Raises `ResultError` if one is gone or damaged, which may show only here."""
     try:
         return ask()
     except ValueError as error:
@@ -165,7 +165,7 @@ def _read(ask: Callable[[], T]) -> T:
 
 @dataclass(frozen=True)
 class Long:
-    """Rows that are read a batch at a time, so that any number of them needs little memory."""
+    """Rows that are read a batch at a time: any number of them needs little memory."""
 
     scan: _core.Scan
 
@@ -173,40 +173,40 @@ class Long:
         return _read(self.scan.__len__)
 
     def only(self, **equal: Any) -> Long:  # noqa: ANN401 - as the column has it
-        """Give the rows whose columns have these values."""
+        """Return the rows whose columns have these values."""
         found = self.scan
         for name, value in equal.items():
             found = found.only(name, value)
         return Long(found)
 
     def known(self, name: str) -> Long:
-        """Give the rows that have a value in a column."""
+        """Return the rows with a value in a column."""
         return Long(self.scan.known(name))
 
     def above(self, name: str, limit: int) -> Long:
-        """Give the rows with more than a limit in a column."""
+        """Return the rows with more than a limit in a column."""
         return Long(self.scan.above(name, limit))
 
     def distinct(self, *names: str, by: str | None = None) -> list[tuple[Any, ...]]:
-        """Give the combinations of values that there are, in the order in which they first come."""
+        """Return the distinct combinations of values in the order of their first row."""
         return _read(lambda: self.scan.distinct(list(names), by))
 
     def first(self, name: str, by: str | None = None) -> Any:  # noqa: ANN401 - as the column has it
-        """Give a column's value in the first row, or in that with the least value of `by`."""
+        """Return a column's value in the first row, or in the row with the least `by`."""
         return _read(lambda: self.scan.first(name, by))
 
     def total(self, name: str) -> int:
-        """Give the sum of a column of whole numbers; 0 of nothing."""
+        """Return the sum of a column of whole numbers; 0 without rows."""
         return _read(lambda: self.scan.total(name))
 
     def ordered(self, name: str) -> Values:
-        """Give the values of a column, without those that are missing."""
+        """Return the values of a column, without nulls, searchable by index."""
         return Values(self.scan.known(name), name)
 
     def made(self, make: Callable[..., float | None], *names: str) -> Ordered:
-        """Give what is made of some columns of each row that has all of them, in ascending order.
+        """Return `make` of columns of each row that has all of them, in ascending order.
 
-        What becomes None is left out. They are in memory, 8 B each.
+        Results that are None are left out. The others take 8 B of memory each.
         """
         import numpy as np
 
@@ -220,9 +220,9 @@ class Long:
 
 
 class Values:
-    """The values of a column: what is at a place of their ascending order is looked for.
+    """The values of a column. An index searches for the value at that place in ascending order.
 
-    Going through them gives them in the order of the rows.
+    Iteration is in the order of the rows.
     """
 
     def __init__(self, scan: _core.Scan, name: str) -> None:
@@ -242,7 +242,7 @@ class Values:
     def __getitem__(self, place: int) -> float:
         place += self._count if place < 0 else 0
         if place not in self._found:
-            # All that a spread asks for, since each search reads the rows several times.
+            # Search for all values of a spread at once: each search reads the rows several times.
             places = sorted({place, *statistics.places(self._count)})
             values = _read(lambda: self._scan.at(self._name, places))
             self._found |= dict(zip(places, values, strict=True))
@@ -250,7 +250,7 @@ class Values:
 
 
 def rows(run: Run, table: str) -> Rows:
-    """Give the rows of a run's table. Raises `ResultError` if they cannot be read."""
+    """Return the rows of a run's table. Raises `ResultError` if they cannot be read."""
     if isinstance(run.read, Stored):
         slices = run.read.slices(table)
         if not slices:
@@ -267,9 +267,9 @@ def rows(run: Run, table: str) -> Rows:
 
 
 def scan(run: Run, table: str) -> pl.LazyFrame | None:
-    """Give a table of a run to be read column by column; None if the run has no row of it.
+    """Return a table of a run as a lazy frame; None if the run has no row of it.
 
-    Raises `ResultError` if its files cannot be read, or are fewer than the run has written.
+    Raises `ResultError` if its files cannot be read, or if some that the run wrote are missing.
     """
     import polars as pl
 

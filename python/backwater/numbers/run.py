@@ -16,16 +16,15 @@ if TYPE_CHECKING:
 
 
 def group_times(run: Run) -> list[dict[str, Any]]:
-    """Give, for each group of flows, how many completed and their completion times in us.
+    """Return, for each group of flows, counts and the completion times of its complete flows in us.
 
-    Times are of complete flows only, from the flow's start to `fct_last_byte` (last byte at the
-    receiver) and to `fct_last_ack` (last acknowledgement back at the sender). `slowdown`, a ratio,
-    is of complete flows only, too.
+    Times run from a flow's start to the last byte at the receiver (`fct_last_byte`), and to the
+    last acknowledgement at the sender (`fct_last_ack`). `slowdown` is a ratio.
     """
     counted = [one for one in QUANTITIES.values() if one.of == GROUP and one.report]
     flows = rows(run, "flows")
     found = []
-    # Flows are numbered in the order of the scenario, rows come in the order of completion.
+    # Flows are numbered in the order of the scenario; rows are in the order of completion.
     for (group,) in flows.distinct("group", by="flow_id"):
         members = flows.only(group=group)
         complete = members.only(state="complete")
@@ -42,30 +41,31 @@ def group_times(run: Run) -> list[dict[str, Any]]:
 
 
 def groups(run: Run) -> list[str]:
-    """Labels of the groups of flows, in the order of the scenario."""
+    """Return the labels of the groups of flows, in the order of the scenario."""
     flows = rows(run, "flows")
     return [str(group) for (group,) in flows.distinct("group", by="flow_id")]
 
 
 def waiting(run: Run) -> list[dict[str, Any]]:
-    """Give, for each group with unfinished flows, the first of them and what it waited for."""
+    """Return, for each group with unfinished flows, the first of them and what it waited for."""
     names = ("src", "dst", "waits_for")
     flows = rows(run, "flows")
     unfinished = flows.only(state="unfinished")
     found = []
     for (group,) in unfinished.distinct("group", by="flow_id"):
         first = unfinished.only(group=group)
-        told = {"group": group, "flow_id": first.first("flow_id", by="flow_id")}
-        found.append(told | {name: first.first(name, by="flow_id") for name in names})
+        about = {"group": group, "flow_id": first.first("flow_id", by="flow_id")}
+        found.append(about | {name: first.first(name, by="flow_id") for name in names})
     named: list[dict[str, Any]] = with_hosts(found, host_names(run.scenario))
     return named
 
 
 def job_times(run: Run) -> list[dict[str, Any]]:
-    """Give, for each step of each job, how long its collectives took, in us, beside their bound.
+    """Return, for each step of each job, how long its collectives took, in us, and their bound.
 
-    Times and bandwidths (Gb/s) are of complete ones only; `bound_us` is what the busiest host
-    needs with all of its links together. A collective is what one group of ranks does in one round.
+    Times and bandwidths (Gb/s) cover complete collectives only. `bound_us` is the time that the
+    busiest host needs with all of its links. A collective belongs to one group of ranks and one
+    round.
     """
     collectives = rows(run, "collectives")
     found = []
@@ -91,9 +91,9 @@ def job_times(run: Run) -> list[dict[str, Any]]:
 
 
 def completion_times(run: Run) -> list[dict[str, Any]]:
-    """Give, for each job, how many of its instances are complete, and how long those took, in us.
+    """Return, for each job, how many of its instances are complete and how long those took, in us.
 
-    From `job.start` to the end of the last transfer or computation.
+    The time is from `job.start` to the end of the last transfer or computation.
     """
     jobs = rows(run, "jobs")
     found = []
@@ -112,21 +112,21 @@ def completion_times(run: Run) -> list[dict[str, Any]]:
 
 
 def job_labels(run: Run) -> list[str]:
-    """Labels of the jobs."""
+    """Return the labels of the jobs."""
     return [str(job) for (job,) in rows(run, "jobs").distinct("job")]
 
 
 def job_steps(run: Run) -> list[tuple[str, str]]:
-    """The steps of jobs that have collectives, each as its job and its own label."""
+    """Return the steps with collectives, each as its job and its label."""
     found = rows(run, "collectives")
     return [(str(job), str(step)) for job, step in found.distinct("job", "step", by="start_ps")]
 
 
 def round_times(run: Run) -> list[dict[str, Any]]:
-    """Give, for each round of each job, when its first step began and its last ended, in us.
+    """Return, for each round of each job, when its first step began and its last ended, in us.
 
-    `instances` is the spread of that time over the job's instances. Rounds that an instance has
-    begun and not completed are left out.
+    `instances` is the spread of the round's duration over the job's instances. Rounds that some
+    instance has not completed are left out.
     """
     rounds = rows(run, "rounds")
     found = []
@@ -146,7 +146,7 @@ def round_times(run: Run) -> list[dict[str, Any]]:
 
 
 def port_totals(run: Run) -> dict[str, int]:
-    """Sums over all ports, how many ports received a pause, and packets trimmed."""
+    """Return sums over all ports, how many ports received a pause, and packets trimmed."""
     tables = {name: rows(run, name) for name in ("ports", "counters")}
     if not len(tables["ports"]):
         return {}
@@ -156,9 +156,9 @@ def port_totals(run: Run) -> dict[str, int]:
 
 
 def watchdogs(run: Run) -> list[dict[str, Any]]:
-    """Give the ports of which watchdogs gave up queues, by when they did so first.
+    """Return the ports at which watchdogs gave up queues, by the time of the first.
 
-    With classes, how often, and the frames that were flushed there.
+    Each has the classes, how often it happened, and the frames flushed there.
     """
     fired = rows(run, "control").only(kind=WATCHDOG)
     if not len(fired):
@@ -183,7 +183,7 @@ def watchdogs(run: Run) -> list[dict[str, Any]]:
 
 
 def cut_by_port(run: Run) -> dict[tuple[str, int], int]:
-    """How many packets that were to leave by a port were trimmed, where any were."""
+    """Return how many packets bound for each port were trimmed, for ports with any."""
     counters = rows(run, "counters")
     found: dict[tuple[str, int], int] = {}
     for name in CUT:

@@ -1,4 +1,4 @@
-"""The file `statistics.parquet` of repeated runs: one row a number."""
+"""The file `statistics.parquet` of repeated runs: one row per number."""
 
 from __future__ import annotations
 
@@ -14,7 +14,7 @@ if TYPE_CHECKING:
     import pyarrow as pa
 
 COLUMNS = (
-    ("of", "string", "", "label of a group of flows; `ports`: all of them; `run`: the run"),
+    ("of", "string", "", "label of a group of flows; `ports`: all ports; `run`: the run"),
     ("quantity", "string", "", "number of a run's report, such as fct_last_ack_us.mean"),
     ("unit", "string", "", "its unit; empty: a count"),
     ("n", "int64", "runs", "runs that have such a number"),
@@ -23,12 +23,12 @@ COLUMNS = (
     ("max", "float64", "see unit", "greatest"),
     ("std", "float64", "see unit", "standard deviation of the sample (n - 1); null: one run"),
     ("ci_low", "float64", "see unit", "lower end of the mean's 95 % confidence interval"),
-    ("ci_high", "float64", "see unit", "upper end of it (Student's t)"),
+    ("ci_high", "float64", "see unit", "upper end of that interval (Student's t)"),
 )
 
 
 def statistics_schema() -> pa.Schema:
-    """Columns of `statistics.parquet`, with description and unit as in the tables of runs."""
+    """Return the columns of `statistics.parquet` with descriptions and units."""
     import pyarrow as pa
 
     return pa.schema(
@@ -36,12 +36,12 @@ def statistics_schema() -> pa.Schema:
             pa.field(name, getattr(pa, kind)(), metadata={"description": description, "unit": unit})
             for name, kind, unit, description in COLUMNS
         ],
-        metadata={"description": "One row a number of the runs' reports, over all runs."},
+        metadata={"description": "One row per number of the runs' reports, over all runs."},
     )
 
 
 def statistics_table(rows: list[dict[str, Any]]) -> pa.Table:
-    """Give rows of `backwater.numbers.repeats.over_runs` as a table."""
+    """Make a table of rows of `backwater.numbers.repeats.over_runs`."""
     from backwater.numbers.arrays import table
 
     return table([[row[name] for row in rows] for name, *_ in COLUMNS], statistics_schema())

@@ -1,4 +1,4 @@
-"""Units: of quantities in text, which the core reads, and those in which numbers are told."""
+"""Quantities written as text, which the core reads, and factors between units."""
 
 from __future__ import annotations
 
@@ -18,22 +18,22 @@ BITS = 8
 
 
 def time_ps(text: str, name: str = "time") -> int:
-    """Read a time, as in `"5 ms"`. Raises `InputError`, which calls it `name`."""
+    """Read a time such as `"5 ms"`, in ps. Raises `InputError`, which names it `name`."""
     return _read("time", text, name)
 
 
 def size_bytes(text: str, name: str = "size") -> int:
-    """Read a size, as in `"10 KB"`. Raises `InputError`, which calls it `name`."""
+    """Read a size such as `"10 KB"`, in bytes. Raises `InputError`, which names it `name`."""
     return _read("size", text, name)
 
 
 def rate_bps(text: str, name: str = "rate") -> int:
-    """Read a rate, as in `"10 Gb/s"`. Raises `InputError`, which calls it `name`."""
+    """Read a rate such as `"10 Gb/s"`, in b/s. Raises `InputError`, which names it `name`."""
     return _read("rate", text, name)
 
 
 def window_ps(window: Sequence[str]) -> tuple[int, int]:
-    """Read a window, as in `["5 ms", "80 ms"]`. Raises `InputError`."""
+    """Read a window such as `["5 ms", "80 ms"]`, as begin and end in ps. Raises `InputError`."""
     if len(window) == 2:
         begin, end = (time_ps(edge, "window") for edge in window)
         if begin < end:

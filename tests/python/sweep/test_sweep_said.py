@@ -51,7 +51,7 @@ def test_a_condition_without_a_value_is_no_condition_that_fails(
     said = command("sweep", str(file), "--goal", goal, "--seeds", "1", "--out", "f")
     words = " ".join(said.out.split())
     assert "no answer, since `fairness >= 0.5` has no value at 100 KB" in words
-    assert "fairness takes that all of its flows are complete" in words
+    assert "fairness needs all of its flows to be complete" in words
     assert "holds at" in words
     assert "let the range begin there" in words
 
@@ -76,7 +76,7 @@ def test_a_best_point_says_what_it_knows_nothing_of(command: Command, tmp_path: 
     goal = ("--goal", "mean_fct:in min where fairness > 0.5")
     said = command("sweep", str(file), *vary, *goal, "--out", "f")
     words = " ".join(said.out.split())
-    assert "at 1 of them fairness has no value: it takes that all of its flows" in words
+    assert "at 1 of them fairness has no value: it needs all of its flows" in words
     assert "`where unfinished == 0` leaves such out" in words
     assert "mean_fct:in of complete flows alone" in words
 
@@ -90,7 +90,7 @@ def test_a_metric_that_some_points_lack_is_not_the_same_at_all(
     vary = ("--vary", "switch.buffer=100 KB,4 MB", "--seeds", "1", "--metric", "fairness")
     said = command("sweep", str(file), *vary, "--out", "f")
     words = " ".join(said.out.split())
-    assert "fairness at 1 of 2, as it takes that all of its flows are complete" in words
+    assert "fairness at 1 of 2, as it needs all of its flows to be complete" in words
     assert "the same at every point: fairness" not in words
     command("report", "f", "-o", "f.html", code=0)
     assert "Points without a value: fairness at 1 of 2" in (tmp_path / "f.html").read_text("utf-8")
