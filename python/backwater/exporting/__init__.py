@@ -1,10 +1,10 @@
-"""Results as files that the tools of others read: one module a format, and its line here.
+"""Exports of results as files for other tools: one module per format, and its line in `FORMATS`.
 
-A module of a format has `write(run, place, options)`, which gives what its format could not
-express, a sentence each, and
+A module of a format has `write(run, place, options)`, which returns a sentence for each thing that
+the format cannot express, and
 
-    TAKES   names of the options that it obeys
-    FILES   names of the files that it writes into a directory; none: it writes one file
+    TAKES   names of the options that it accepts
+    FILES   names of the files that it writes into a directory; empty: it writes one file
 """
 
 from __future__ import annotations
@@ -27,9 +27,9 @@ if TYPE_CHECKING:
 
 FORMATS = {
     "fct": "completion times, as the ns-3 code of HPCC and ConWeave writes them",
-    "pfc": "pauses and resumes, as that code writes them",
-    "qlen": "histograms of queue lengths, as that code writes them",
-    "ns3": "topology and flows, as that code reads them",
+    "pfc": "pauses and resumes, as the ns-3 code of HPCC writes them",
+    "qlen": "histograms of queue lengths, as the ns-3 code of HPCC writes them",
+    "ns3": "topology and flows, as the ns-3 code of HPCC and ConWeave reads them",
     "cm": "connection matrix of htsim",
     "goal": "a job's messages and computations as GOAL (LogGOPSim, ATLAHS)",
     "csv": "all tables as CSV, a job's messages, the volume on each link",
@@ -38,24 +38,24 @@ FORMATS = {
 
 @dataclass(frozen=True)
 class Options:
-    """What formats may be asked for; each obeys some (`TAKES`)."""
+    """Options of all formats; each format accepts some of them (`TAKES`)."""
 
     ids: str = "ip"
-    """`ip`: hosts as addresses, and ports numbered as HPCC does; `node`: as ConWeave does."""
+    """`ip`: addresses of hosts, and port numbers as in HPCC; `node`: numbers as in ConWeave."""
     incast: Sequence[str] = ()
-    """Groups of flows to which `ids = "ip"` gives the port by which HPCC's scripts know incasts."""
+    """Groups of flows that get, with `ids = "ip"`, the port that means incast in HPCC's scripts."""
     standalone: str = "ns3"
-    """Completion time alone: by that code's formula (`ns3`), or Backwater's own (`ideal`)."""
+    """Completion time in an idle network: by the formula of the ns-3 code, or exact (`ideal`)."""
     offset: str = "2 s"
-    """What the time 0 of the run is called."""
+    """The exported time that corresponds to time 0 of the run."""
     every: str = "100 ms"
-    """Time between two blocks of histograms."""
+    """The time between two blocks of histograms."""
     start_unit: str = "ps"
-    """Unit of starts: `ps` or `us`."""
+    """The unit of start times: `ps` or `us`."""
     job: str | None = None
-    """Label of the job; by default the only one."""
+    """The label of the job; by default the only one."""
     instance: int = 0
-    """Instance of the job."""
+    """The instance of the job."""
 
 
 CHOICES = {"ids": ("ip", "node"), "standalone": ("ns3", "ideal"), "start_unit": ("ps", "us")}
@@ -69,22 +69,22 @@ def export(
     force: bool = False,
     **options: Any,  # noqa: ANN401 - as `Options` has them
 ) -> list[str]:
-    """Write a run's results in a format of `FORMATS`; gives what that could not express.
+    """Write a run's results in a format of `FORMATS`, and return what that could not express.
 
-    A sentence each, after what the run has not done, if anything.
+    The sentences begin with what is missing from an incomplete run.
 
     `result` is a run, or the directory of one (of a series: `DIR/seed-N`). `path` is a file, or a
-    directory for `ns3` and `csv`; `-` is stdout. What is there already is an error unless `force`
-    is given. `options` are those of `Options`. Raises `InputError` for options that the format does
-    not take and for runs that have not recorded what it needs, `ResultError` for results that
+    directory for `ns3` and `csv`; `-` is stdout. A file that exists is an error without `force`.
+    `options` are those of `Options`. Raises `InputError` for options that the format does not
+    accept, and for runs that have not recorded what it needs. Raises `ResultError` for results that
     cannot be read and files that cannot be written.
     """
     writer = _writer(to)
     chosen = _options(to, writer, options)
     run = _opened(result)
     place = Place(path, writer.FILES, force=force)
-    told: list[str] = writer.write(run, place, chosen)
-    return [*undone(run.manifest), *told]
+    notes: list[str] = writer.write(run, place, chosen)
+    return [*undone(run.manifest), *notes]
 
 
 def _writer(to: str) -> Any:  # noqa: ANN401 - a module

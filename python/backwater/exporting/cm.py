@@ -7,21 +7,21 @@
     SRC->DST id K trigger J size B recv_done_trigger I
     trigger id I oneshot
 
-By `ConnectionMatrix::load` of htsim (datacenter/connection_matrix.cpp of Broadcom/csg-htsim at
-841d9e7 and ultraethernet/uet-htsim at 40ccb05): words have one blank between them, and counts in
-the head are held against the lines. A transfer of a job starts by the trigger of the one that was
-the last of what it waited for.
+`ConnectionMatrix::load` of htsim reads it (datacenter/connection_matrix.cpp of Broadcom/csg-htsim
+at 841d9e7 and ultraethernet/uet-htsim at 40ccb05). It expects one blank between words, and compares
+the counts in the head with the lines. A transfer of a job starts when the last transfer for which
+it waited fires its trigger.
 """
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING
 
 import polars as pl
 
 from backwater.errors import InputError
 from backwater.exporting.network import Network
-from backwater.exporting.rows import IN_ORDER, frame, ordered, told
+from backwater.exporting.rows import IN_ORDER, counted, frame, name_of, ordered
 from backwater.naming import MOST_FLOWS
 
 if TYPE_CHECKING:
@@ -34,17 +34,16 @@ FILES = ()
 
 PS_PER_US = 10**6
 LARGEST = 2**31 - 1
-"""htsim reads sizes into 32 bits with a sign."""
-"""A flow's identity is that of its group times so many, and its number in the group."""
+"""htsim reads sizes into signed 32-bit integers."""
 DONE = {"last-byte": "recv_done_trigger", "last-ack": "send_done_trigger"}
-"""The trigger that fires when a transfer is complete, by `job.complete_at`."""
+"""The trigger that a complete transfer fires, by `job.complete_at`."""
 
 
 def write(run: Run, place: Place, options: Options) -> list[str]:
     """Write the file."""
     found = _flows(run)
     if not found.height:
-        raise InputError(f"{told(run)} has no flows", "a connection matrix has at least one")
+        raise InputError(f"{name_of(run)} has no flows", "a connection matrix has at least one")
     released = found.filter(pl.col("after_flow").is_not_null())
     triggers = released["after_flow"].unique().sort()
     fires = _numbers(found, triggers)
@@ -71,27 +70,43 @@ def write(run: Run, place: Place, options: Options) -> list[str]:
                 words.append(f"prio {row['class']}")
             out.write(" ".join(words) + "\n")
         out.writelines(f"trigger id {number} oneshot\n" for number in fires.values())
-    return _told(released, large, fine, classes=classes)
+    computed = int(released["after_compute"].is_not_null().sum())
+    order = "`prio` is the class, 0 to 7; htsim has no classes and takes it for an order"
+    return [
+        *counted(
+            (large, f"sizes above {LARGEST} B, which htsim reads wrongly"),
+            (fine, "starts that are no whole microsecond, which htsim_uec cuts off"),
+        ),
+        *([order] if classes else []),
+        *counted(
+            (
+                released.height,
+                "transfers that start by the trigger of one other, the last for which they waited "
+                "in this run",
+            ),
+            (computed, "computations before the start of these transfers, which are lost"),
+        ),
+    ]
 
 
 def _flows(run: Run) -> pl.DataFrame:
-    """Give all flows, those of jobs with what let them begin, if that is there, too."""
+    """Return all flows; those of jobs have the flow that let them begin, if the run has it."""
     flows = frame(run, "flows").select("src", "dst", "class", "bytes", *IN_ORDER)
     of_jobs = frame(run, "transfers").select("flow_id", "job", "after_flow", "after_compute")
     found = flows.join(of_jobs, on="flow_id", how="left", maintain_order="left").collect()
-    # What a run that was killed has not told is no flow to wait for.
+    # A killed run may not have recorded the flow that let another begin.
     known = pl.col("after_flow").is_in(found["flow_id"].implode())
     return found.with_columns(after_flow=pl.when(known).then("after_flow"))
 
 
 def _numbers(found: pl.DataFrame, triggers: pl.Series) -> dict[int, int]:
-    """Number the flows that let others begin, in the order of their starts, from 1."""
+    """Return numbers from 1 for the flows that let others begin, in the order of their starts."""
     letting = found.filter(pl.col("flow_id").is_in(triggers.implode())).sort(IN_ORDER)
     return {flow: number for number, flow in enumerate(letting["flow_id"], 1)}
 
 
 def _identities(found: pl.DataFrame) -> dict[int, int]:
-    """Give flows the numbers that they have in their table, where htsim can tell them apart so."""
+    """Return flows' numbers from their table; empty if htsim cannot read them or they repeat."""
     numbers = found["flow_id"] % MOST_FLOWS
     if numbers.n_unique() < found.height or not numbers.is_between(1, LARGEST).all():
         return {}
@@ -99,7 +114,7 @@ def _identities(found: pl.DataFrame) -> dict[int, int]:
 
 
 def _hosts(run: Run) -> int:
-    """Count the hosts: those of the table of ports, or of the scenario if the run was killed."""
+    """Return the number of hosts, from the table of ports, or of a killed run from its scenario."""
     if run.ports.num_rows:
         tiers = frame(run, "ports").filter(pl.col("tier") == "host").select("node").unique()
         return int(tiers.collect().height)
@@ -111,19 +126,3 @@ def _start(start_ps: int, unit: str) -> str:
         return str(start_ps)
     whole, rest = divmod(start_ps, PS_PER_US)
     return f"{whole}.{rest:06d}".rstrip("0") if rest else str(whole)
-
-
-def _told(released: pl.DataFrame, large: int, fine: int, *, classes: bool) -> list[str]:
-    computed = int(released["after_compute"].is_not_null().sum())
-    told: list[tuple[Any, str]] = [
-        (large, f"sizes above {LARGEST} B, which htsim reads wrongly: {large}"),
-        (fine, f"starts that are no whole microsecond, which htsim_uec cuts off: {fine}"),
-        (classes, "`prio` is the class, 0 to 7; htsim has no classes and takes it for an order"),
-        (
-            released.height,
-            f"transfers that start by one trigger, the last of what they waited for in this run: "
-            f"{released.height}",
-        ),
-        (computed, f"of these, computations before their start are lost: {computed}"),
-    ]
-    return [line for applies, line in told if applies]

@@ -1,7 +1,7 @@
-"""Tables as CSV: a file each, numbers as they are, units in the names of columns.
+"""Tables as CSV: one file per table, numbers unchanged, units in the names of columns.
 
-Beside the tables: `messages.csv`, the plain list of the messages of jobs in order of their starts,
-and `volume.csv`, what each port put on its link, jobs apart.
+Two files are added: `messages.csv` lists the messages of jobs in the order of their starts, and
+`volume.csv` has what each port put on its link, with a column for jobs alone.
 """
 
 from __future__ import annotations
@@ -12,6 +12,7 @@ import polars as pl
 
 from backwater.directory import TABLES
 from backwater.exporting.rows import frame
+from backwater.stored import columns
 
 if TYPE_CHECKING:
     from backwater.exporting import Options
@@ -30,26 +31,24 @@ SUFFIXES = {
     "packets": "packets",
     "pauses": "pauses",
 }
-"""How the name of a column ends whose values have a unit."""
+"""The ending of a column's name, by the unit of its values."""
 
 
 def write(run: Run, place: Place, options: Options) -> list[str]:  # noqa: ARG001 - of all formats
-    """Write the files; all can be said."""
+    """Write the files; CSV can express everything."""
     for table in TABLES:
         _write(place, table, frame(run, table), _names(table))
     names = _names("transfers")
-    columns = ["job", "instance", "round", "step", "communicator", "phase"]
-    columns += ["src_rank", "dst_rank", "src", "dst", "bytes", "start_ps", "end_ps", "flow_id"]
-    messages = frame(run, "transfers").sort("start_ps", "flow_id").select(columns)
+    kept = ["job", "instance", "round", "step", "communicator", "phase"]
+    kept += ["src_rank", "dst_rank", "src", "dst", "bytes", "start_ps", "end_ps", "flow_id"]
+    messages = frame(run, "transfers").sort("start_ps", "flow_id").select(kept)
     _write(place, MESSAGES, messages, names)
     _write(place, VOLUME, _volume(run), {})
     return []
 
 
 def _names(table: str) -> dict[str, str]:
-    """Give the name of each column with its unit at the end, where it is not there already."""
-    from backwater.stored import columns
-
+    """Return the name of each column, with its unit at the end unless it is part of the name."""
     names = {}
     for field in columns()[table]:
         unit = (field.metadata or {}).get(b"unit", b"").decode()
@@ -66,7 +65,7 @@ def _write(place: Place, name: str, found: pl.LazyFrame, names: dict[str, str]) 
 
 
 def _volume(run: Run) -> pl.LazyFrame:
-    """Give what each port put on its link: all frames, and data of jobs."""
+    """Return what each port put on its link: all frames, and data of jobs."""
     ports = frame(run, "ports").select(
         "node", "port", "peer", "rate_bps", frames="tx_frames", bytes="tx_bytes"
     )

@@ -2,8 +2,8 @@
 
     sip dip sport dport size start_ns fct_ns standalone_ns
 
-By `qp_finish` of `scratch/third.cc` of HPCC's ns-3 code (at 9f4be2a). ConWeave's has numbers of
-nodes in place of addresses.
+The format is that of `qp_finish` in `scratch/third.cc` of HPCC's ns-3 code (at 9f4be2a). ConWeave's
+code writes numbers of nodes in place of addresses.
 """
 
 from __future__ import annotations
@@ -12,7 +12,7 @@ from typing import TYPE_CHECKING
 
 from backwater.exporting.network import PS_PER_NS, Network
 from backwater.exporting.ns3_flows import offset_ns, ports
-from backwater.exporting.rows import rows
+from backwater.exporting.rows import counted, rows
 
 if TYPE_CHECKING:
     from backwater.exporting import Options
@@ -53,9 +53,8 @@ def write(run: Run, place: Place, options: Options) -> list[str]:
             took = (last_byte if last_ack is None else last_ack) // PS_PER_NS
             begun = offset + start // PS_PER_NS
             out.write(f"{name(src)} {name(dst)} {source} {target} {size} {begun} {took} {alone}\n")
-    told = [
-        (left_out, "are not complete and are left out"),
-        (without_ideal, "are streams, which have no ideal time, and are left out"),
-        (without_acks, "have no acknowledgements: their time is that of the last byte"),
-    ]
-    return [f"flows that {what}: {count}" for count, what in told if count]
+    return counted(
+        (left_out, "flows that are not complete and are left out"),
+        (without_ideal, "flows that are streams, which have no ideal time, and are left out"),
+        (without_acks, "flows that have no acknowledgements: their time is that of the last byte"),
+    )

@@ -1,4 +1,4 @@
-"""GOAL: what each rank of a job sends, receives and computes, and what of its own it waits for.
+"""GOAL: what each rank of a job sends, receives and computes, and in which order.
 
     num_ranks N
     rank R {
@@ -10,12 +10,16 @@
     s3 requires c3
     }
 
-By `txt2bin.re` of LogGOPSim (spcl/atlahs at 8837294). A send waits for the transfer that was the
-last of what it waited for in this run (`after_flow`), and then for as long as the run let pass
-(`calc`, in ns). Of a rank's sends that waited for one transfer, each computes on where the one
-before it began; computations that overlap otherwise have different cpus. Of several that ended at
-one instant it waits for one that the sender received. If the sender has no part in any, GOAL cannot
-say so: a message of 1 B (`y`, received as `w`) goes from the other's receiver to the sender.
+The syntax is that of `txt2bin.re` of LogGOPSim (spcl/atlahs at 8837294).
+
+In the run, a send may have waited for several transfers. Here it waits for the last of them
+(`after_flow`), and then computes (`calc`, in ns) for as long as the run let pass. If several ended
+at the same instant, it waits for one that the sender received. If a rank's sends waited for the
+same transfer, each computes from where the send before it began. Other computations that overlap
+have different cpus.
+
+In GOAL, a rank can wait for its own operations only. If the sender has no part in the transfer for
+which it waits, a message of 1 B (`y`, received as `w`) goes from that transfer's receiver to it.
 """
 
 from __future__ import annotations
@@ -30,7 +34,7 @@ import polars as pl
 
 from backwater.errors import InputError
 from backwater.exporting.network import PS_PER_NS
-from backwater.exporting.rows import MOST, frame, told
+from backwater.exporting.rows import MOST, counted, frame, name_of
 from backwater.wording import series
 
 if TYPE_CHECKING:
@@ -45,7 +49,7 @@ FILES = ()
 
 SIGNAL_BYTES = 1
 CPUS = 256
-"""The number of a cpu has 8 bits in the binary form that `txt2bin` writes."""
+"""Cpu numbers have 8 bits in the binary form that `txt2bin` writes."""
 FACTS = ("number", "src_rank", "dst_rank", "bytes", "start_ps", "end_ps")
 
 
@@ -79,17 +83,19 @@ def write(run: Run, place: Place, options: Options) -> list[str]:
                 out.write(f"c0: calc {last.calc_ns}{_cpu(last_cpu)}\n")
                 out.writelines(_requires("c0", last.waits_for))
             out.write("}\n")
-    return _told(found)
+    return _notes(found)
 
 
 def _instance(run: Run, options: Options) -> dict[str, Any]:
-    """Give the row of the instance that is asked for. Raises `InputError`."""
+    """Return the row of the requested instance. Raises `InputError`."""
     jobs = run.jobs.to_pylist() if run.jobs.num_rows else []
     labels = list(dict.fromkeys(row["job"] for row in jobs))
     if not labels:
-        raise InputError(f"{told(run)} has no jobs", "GOAL is of jobs; its scenario has no [[job]]")
+        raise InputError(
+            f"{name_of(run)} has no jobs", "GOAL is of jobs, and its scenario has none"
+        )
     if options.job is None and len(labels) > 1:
-        raise InputError(f"{told(run)} has {len(labels)} jobs", f"--job is {series(labels)}")
+        raise InputError(f"{name_of(run)} has {len(labels)} jobs", f"--job is {series(labels)}")
     label = labels[0] if options.job is None else options.job
     for row in jobs:
         if (row["job"], row["instance"]) == (label, options.instance):
@@ -104,7 +110,7 @@ def _instance(run: Run, options: Options) -> dict[str, Any]:
 
 
 def _transfers(run: Run, job: dict[str, Any]) -> pl.DataFrame:
-    """Give the instance's transfers by their starts, with what each came after and how long."""
+    """Return the instance's transfers by their starts, with those for which they waited."""
     of = (pl.col("job") == job["job"]) & (pl.col("instance") == job["instance"])
     found = (
         frame(run, "transfers")
@@ -126,7 +132,7 @@ def _transfers(run: Run, job: dict[str, Any]) -> pl.DataFrame:
 
 
 def _chained(found: pl.DataFrame, start_ps: int) -> pl.DataFrame:
-    """Give how long each computes: since the transfer before it that waited for the same one."""
+    """Add how long each computes, from where the previous send of its rank and wait began."""
     same = ("src_rank", "after")
     ready = pl.col("after_end_ps").fill_null(start_ps)
     found = found.with_columns(since_ns=_ns(pl.col("start_ps") - ready))
@@ -140,7 +146,7 @@ def _chained(found: pl.DataFrame, start_ps: int) -> pl.DataFrame:
 
 
 def _received(found: pl.DataFrame) -> pl.DataFrame:
-    """Let a sender wait for what itself received, where that was complete at the same instant."""
+    """Let a sender wait for a transfer that it received, if one ended at the same instant."""
     own = found.select(
         src_rank="dst_rank", after_end_ps="end_ps", own="number", own_src_rank="src_rank"
     )
@@ -155,12 +161,12 @@ def _received(found: pl.DataFrame) -> pl.DataFrame:
 
 
 def _ns(time_ps: pl.Expr) -> pl.Expr:
-    """Give a time in ns, to the nearest."""
+    """Round a time to ns."""
     return (time_ps.cast(pl.Int64) + PS_PER_NS // 2) // PS_PER_NS
 
 
 def _foreign() -> pl.Expr:
-    """Whether a sender has no part in what its own comes after, and is to be told."""
+    """Whether a sender has no part in the transfer for which it waits, and needs a message."""
     neither = (pl.col("after_src_rank") != pl.col("src_rank")) & (
         pl.col("after_dst_rank") != pl.col("src_rank")
     )
@@ -168,12 +174,12 @@ def _foreign() -> pl.Expr:
 
 
 def _operation(out: IO[str], row: dict[str, Any], transfers: int) -> None:
-    """Write what a rank does of a transfer, and what of its own that waits for."""
+    """Write what a rank does for a transfer, and for which of its operations that waits."""
     number = row["number"]
     if row["kind"] == "recv":
         out.write(f"r{number}: recv {row['bytes']}b from {row['src_rank']} tag {number}\n")
         return
-    # Tags of messages that only signal are those after the transfers' own.
+    # Signals have the tags after those of transfers.
     tag, after = transfers + number, row["after"]
     if row["kind"] == "signal":
         out.write(f"y{number}: send {SIGNAL_BYTES}b to {row['src_rank']} tag {tag}\n")
@@ -210,7 +216,7 @@ def _requires(what: str, on: str | None) -> Iterator[str]:
 
 @dataclass(frozen=True)
 class _Last:
-    """What was computed after the last transfer."""
+    """The computation after the last transfer."""
 
     rank: int
     calc_ns: int
@@ -220,7 +226,7 @@ class _Last:
 
 
 def _last(run: Run, job: dict[str, Any], found: pl.DataFrame) -> _Last | None:
-    """Give what was computed after the last transfer; None: nothing was."""
+    """Return the computation after the last transfer, if there was one."""
     of = (pl.col("job") == job["job"]) & (pl.col("instance") == job["instance"])
     ended = frame(run, "rounds").filter(of & (pl.col("end_ps") == job["end_ps"])).collect()
     if not ended.height:
@@ -237,9 +243,9 @@ def _last(run: Run, job: dict[str, Any], found: pl.DataFrame) -> _Last | None:
 
 
 def _on_cpus(found: pl.DataFrame, last: _Last | None) -> tuple[pl.DataFrame, int]:
-    """Give each computation a cpu that is free, and that of the last one.
+    """Assign a free cpu to each computation; also return the cpu of the last computation.
 
-    Computations of one cpu are done one after another, and those of a rank may overlap.
+    A cpu does one computation after another, and those of a rank may overlap.
     """
     computed = found.filter(pl.col("calc_ns") > 0)
     spans = computed.select("src_rank", "begin_ps", "start_ps", "number").rows()
@@ -262,7 +268,7 @@ def _on_cpus(found: pl.DataFrame, last: _Last | None) -> tuple[pl.DataFrame, int
     return found.join(by_number, on="number", how="left", maintain_order="left"), last_cpu
 
 
-def _told(found: pl.DataFrame) -> list[str]:
+def _notes(found: pl.DataFrame) -> list[str]:
     waiting = int(found["after"].is_not_null().sum())
     signals = found.filter(_foreign()).height
     sent = found.filter(
@@ -270,25 +276,17 @@ def _told(found: pl.DataFrame) -> list[str]:
         & (pl.col("after_dst_rank") != pl.col("src_rank"))
     ).height
     crowded = int((found["cpu"] >= CPUS).sum())
-    told = [
-        (
-            crowded,
-            f"computations beyond {CPUS} at once at a rank, which share a cpu with others: "
-            f"{crowded}",
-        ),
-        (
-            waiting,
-            f"transfers that wait for one other, the last of what they waited for in this run: "
-            f"{waiting}",
-        ),
+    return counted(
+        (crowded, f"computations beyond {CPUS} at once at a rank, which share a cpu with others"),
+        (waiting, "transfers that wait for one other: the last for which they waited in this run"),
         (
             sent,
-            f"of these, that other was the sender's own, which in GOAL ends when it has left, not "
-            f"when it has arrived: {sent}",
+            "transfers among these that wait for one of their own sender, which in GOAL ends when "
+            "it has left, not when it has arrived",
         ),
         (
             signals,
-            f"messages of {SIGNAL_BYTES} B that tell a sender what ended at other ranks: {signals}",
+            f"messages of {SIGNAL_BYTES} B that signal to a sender the end of a transfer between "
+            "other ranks",
         ),
-    ]
-    return [line for count, line in told if count]
+    )

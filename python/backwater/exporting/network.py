@@ -1,4 +1,4 @@
-"""The network of a run as the ns-3 code numbers it, and how long a flow takes in it alone.
+"""The network of a run as the ns-3 code numbers it, and the time of a flow alone in it.
 
 Numbers, ports and the formula are those of `scratch/third.cc` of the HPCC code
 (alibaba-edu/High-Precision-Congestion-Control at 9f4be2a).
@@ -6,6 +6,7 @@ Numbers, ports and the formula are those of `scratch/third.cc` of the HPCC code
 
 from __future__ import annotations
 
+import sys
 import tomllib
 from collections import defaultdict, deque
 from dataclasses import dataclass
@@ -26,46 +27,49 @@ if TYPE_CHECKING:
 PS_PER_NS = 1000
 NS_PER_S = 10**9
 NODES_OF_ADDRESSES = 1 << 16
-"""More nodes have no address 11.x.y.1 of their own."""
+"""The number of addresses 11.x.y.1."""
 MARKS = ("1 ns", "2 ns")
-"""Delays by which `down_links` tells links apart."""
+"""Delays by which `down_links` recognises links."""
 
 
 @dataclass(frozen=True)
 class End:
-    """The end of a link at which what is sent by the other end arrives."""
+    """The end of a link at which a frame arrives."""
 
     node: int
     host: bool
     port: int
-    """Number of the interface: from 1, in the order of the node's links."""
+    """The number of the interface: from 1, in the order of the node's links."""
     link: int
 
 
 @dataclass(frozen=True)
-class Way:
-    """A shortest way: links, propagation, serialisation of a payload a link, least rate."""
+class Path:
+    """A path: links, propagation, serialisation of one payload on each link, lowest rate."""
 
     hops: int
     delay_ns: int
     payload_ns: int
     rate_bps: int
 
-    def then(self, rate: int, delay_ns: int, payload: int) -> Way:
-        """Give it with one more link."""
-        sent = payload * BITS * NS_PER_S // rate
-        slowest = min(self.rate_bps, rate) if self.hops else rate
-        return Way(self.hops + 1, self.delay_ns + delay_ns, self.payload_ns + sent, slowest)
+    def then(self, other: Path) -> Path:
+        """Return this path and another one after it."""
+        return Path(
+            self.hops + other.hops,
+            self.delay_ns + other.delay_ns,
+            self.payload_ns + other.payload_ns,
+            min(self.rate_bps, other.rate_bps),
+        )
 
 
-HERE = Way(0, 0, 0, 0)
+HERE = Path(0, 0, 0, sys.maxsize)
 
 
 class Network:
-    """Nodes by their numbers, hosts before switches, and links in the order of the scenario."""
+    """Nodes by their numbers, hosts before switches; links in the order of the scenario."""
 
     def __init__(self, sketch: dict[str, Any], packet: dict[str, Any]) -> None:
-        """Take what `Scenario.sketch` gives, and the scenario's table `packet`."""
+        """Build it from `Scenario.sketch` and the scenario's table `packet`."""
         given: list[tuple[str, str, bool]] = sketch["nodes"]
         hosts = [old for old, (_, _, host) in enumerate(given) if host]
         switches = [old for old, (_, _, host) in enumerate(given) if not host]
@@ -76,7 +80,7 @@ class Network:
         self.links: list[tuple[int, int, int, int]] = [
             self._host_first(new[a], new[b], rate, delay) for a, b, rate, delay in sketch["links"]
         ]
-        """Node, node, rate (b/s), delay (ps); a host is the first of the two."""
+        """Node, node, rate (b/s), delay (ps); a host comes before a switch."""
         self.payload = size_bytes(packet.get("payload", "4096 B"), "packet.payload")
         self.overhead = size_bytes(packet.get("header", "0 B"), "packet.header")
         self.gap = size_bytes(packet.get("gap", "0 B"), "packet.gap")
@@ -89,7 +93,7 @@ class Network:
             for one, other in ((a, b), (b, a)):
                 self._near[one].append((other, number))
             self.interfaces.append((len(self._near[a]), len(self._near[b])))
-        self._ways = lru_cache(maxsize=512)(self._ways_from)
+        self._paths = lru_cache(maxsize=512)(self._paths_from)
 
     @staticmethod
     def of(run: Run) -> Network:
@@ -105,68 +109,68 @@ class Network:
         return node < self.hosts
 
     def address(self, node: int) -> str:
-        """Give the IPv4 address 11.x.y.1 of a node in hexadecimal. Raises `InputError`."""
+        """Return the IPv4 address 11.x.y.1 of a node in hexadecimal. Raises `InputError`."""
         if node >= NODES_OF_ADDRESSES:
             raise InputError(
                 f"node {node} has no address 11.x.y.1: there are {NODES_OF_ADDRESSES} of them",
-                "--ids node has numbers",
+                "--ids node writes numbers of nodes instead",
             )
         return f"{0x0B000001 + (node << 8):08x}"
 
     def standalone_ns(self, src: int, dst: int, size: int) -> int:
-        """Give the time in ns that a flow takes alone by that code's formula.
+        """Return the time in ns that a flow takes alone, by the formula of HPCC's code.
 
-        Propagation there and back, the serialisation of one payload on each link, and that of all
-        frames on the slowest. Headers and gaps are those of the run.
+        It is the propagation of the round trip, the serialisation of one payload on each link, and
+        that of all frames on the slowest link. Headers and gaps are those of the run.
         """
-        way = self.way(src, dst)
+        path = self.path(src, dst)
         frames = -(-size // self.payload)
         octets = size + frames * (self.overhead + self.gap)
-        round_trip = 2 * way.delay_ns + way.payload_ns
-        return round_trip + octets * BITS * NS_PER_S // way.rate_bps
+        round_trip = 2 * path.delay_ns + path.payload_ns
+        return round_trip + octets * BITS * NS_PER_S // path.rate_bps
 
-    def way(self, src: int, dst: int) -> Way:
-        """Give the shortest way between two hosts, of several the first by the order of links."""
-        best: Way | None = None
+    def path(self, src: int, dst: int) -> Path:
+        """Return the shortest path between two hosts; of several, the first by order of links."""
+        best: Path | None = None
         for first, link in self._near[src]:
-            begun = self._along(HERE, link)
+            begun = self._along(link)
             if first == dst:
                 return begun
             if self.is_host(first):
                 continue
-            known = self._ways(first)
+            known = self._paths(first)
             for last, end in self._near[dst]:
                 if last not in known:
                     continue
                 middle = known[last]
                 hops = begun.hops + middle.hops + 1
                 if best is None or hops < best.hops:
-                    best = self._along(_joined(begun, middle), end)
+                    best = begun.then(middle).then(self._along(end))
         if best is None:
             names = f"{self.names[src]} and {self.names[dst]}"
-            raise ResultError(f"no way leads between {names} in the run's scenario")
+            raise ResultError(f"no path leads between {names} in the run's scenario")
         return best
 
-    def _along(self, way: Way, link: int) -> Way:
+    def _along(self, link: int) -> Path:
         _, _, rate, delay = self.links[link]
-        return way.then(rate, delay // PS_PER_NS, self.payload)
+        return Path(1, delay // PS_PER_NS, self.payload * BITS * NS_PER_S // rate, rate)
 
-    def _ways_from(self, switch: int) -> dict[int, Way]:
-        """Give the shortest ways from a switch to all others; hosts forward nothing."""
+    def _paths_from(self, switch: int) -> dict[int, Path]:
+        """Return the shortest paths from a switch to all others; hosts forward nothing."""
         found = {switch: HERE}
         queue = deque([switch])
         while queue:
             node = queue.popleft()
             for other, link in self._near[node]:
                 if other not in found and not self.is_host(other):
-                    found[other] = self._along(found[node], link)
+                    found[other] = found[node].then(self._along(link))
                     queue.append(other)
         return found
 
     def ends(self, run: Run) -> dict[tuple[str, int], End]:
-        """Give the far end of each port of the run: by the name of its node and its number there.
+        """Return the other end of the link at each port, by the port's node and number.
 
-        Of parallel links whose ports the scenario numbers itself, which is which is not told.
+        Parallel links whose ports the scenario numbers cannot be told apart: they are in order.
         """
         between: defaultdict[tuple[int, int], deque[tuple[int, int]]] = defaultdict(deque)
         for number, (a, b, _, _) in enumerate(self.links):
@@ -181,10 +185,10 @@ class Network:
         return found
 
     def _ports(self, run: Run) -> Iterator[tuple[str, int, str]]:
-        """Give name, port and peer of each port; of a killed run in the order of the links."""
+        """Yield node, port and peer of each port; for a killed run in the order of the links."""
         if run.ports.num_rows:
-            told = run.ports.select(["node", "port", "peer"]).to_pylist()
-            yield from sorted((row["node"], row["port"], row["peer"]) for row in told)
+            ports = run.ports.select(["node", "port", "peer"]).to_pylist()
+            yield from sorted((row["node"], row["port"], row["peer"]) for row in ports)
             return
         for node, near in enumerate(self._near):
             for port, (other, _) in enumerate(near):
@@ -192,22 +196,22 @@ class Network:
 
 
 def down_links(run: Run) -> frozenset[int]:
-    """Give the links that are down from the start, by their numbers. Raises `ResultError`.
+    """Return the numbers of links that are down from the start. Raises `ResultError`.
 
-    Which links an entry of `[[link.at]]` means shows another delay of those, so that what says so
-    stands in one place.
+    Only the core resolves which links an entry of `[[link.at]]` matches. So this function sketches
+    the scenario twice, with other delays for entries that are down, and compares the links.
     """
     scenario = tomllib.loads(_text(run))
     entries = scenario.get("link", {}).get("at", ())
-    told = [one for one in entries if "down" in one]
-    if not any(one["down"] for one in told):
+    switching = [one for one in entries if "down" in one]
+    if not any(one["down"] for one in switching):
         return frozenset()
 
     def delays(of_down: str) -> list[int]:
         at = [
             {name: one[name] for name in ("between", "number") if name in one}
             | {"delay": of_down if one["down"] else MARKS[0]}
-            for one in told
+            for one in switching
         ]
         text = tomli_w.dumps({**scenario, "link": {"at": at}})
         return [delay for _, _, _, delay in _sketch(run, text)["links"]]
@@ -221,24 +225,13 @@ def _text(run: Run) -> str:
 
 
 def _sketch(run: Run, text: str) -> dict[str, Any]:
-    """Give the nodes and links of a scenario of the run. Raises `ResultError`."""
+    """Return the nodes and links of a scenario of the run. Raises `ResultError`."""
     try:
         scenario = backwater.parse(text, "<the run's scenario>")
         return scenario.complete().sketch(run.seed, 0)
     except (backwater.ScenarioError, InputError) as error:
-        said = str(error).splitlines()[0]
+        reason = str(error).splitlines()[0]
         raise ResultError(
-            f"{run.directory or 'the run'}: its network cannot be told: {said}",
-            "its flows came from a table; put the file where its scenario.toml names it",
+            f"{run.directory or 'the run'}: its network cannot be built: {reason}",
+            "its flows came from a table: put that file where its scenario.toml names it",
         ) from None
-
-
-def _joined(first: Way, second: Way) -> Way:
-    if not second.hops:
-        return first
-    return Way(
-        first.hops + second.hops,
-        first.delay_ns + second.delay_ns,
-        first.payload_ns + second.payload_ns,
-        min(first.rate_bps, second.rate_bps),
-    )

@@ -1,7 +1,8 @@
 """`topology.txt` and `flow.txt` as the ns-3 code of HPCC and of ConWeave reads them.
 
-By `scratch/third.cc` of HPCC (at 9f4be2a) and `scratch/network-load-balance.cc` of
-conweave-project/conweave-ns3 (at 236a801). `notes.txt` has what these files cannot say.
+The formats are those of `scratch/third.cc` of HPCC (at 9f4be2a) and of
+`scratch/network-load-balance.cc` of conweave-project/conweave-ns3 (at 236a801). `notes.txt` lists
+what these files cannot express.
 """
 
 from __future__ import annotations
@@ -13,7 +14,7 @@ import polars as pl
 
 from backwater.exporting.network import NS_PER_S, PS_PER_NS, Network, down_links
 from backwater.exporting.ns3_flows import offset_ns, ports
-from backwater.exporting.rows import IN_ORDER, frame, ordered
+from backwater.exporting.rows import IN_ORDER, counted, frame, ordered
 
 if TYPE_CHECKING:
     from backwater.exporting import Options
@@ -41,14 +42,14 @@ def write(run: Run, place: Place, options: Options) -> list[str]:
         for a, b, rate, delay in links:
             out.write(f"{a} {b} {_rate(rate)} {_delay(delay)} 0.000000\n")
     coarse = _flows(run, place, options)
-    told = [*_network_notes(network, links, len(down)), *_notes(run), *coarse]
+    notes = [*_network_notes(network, links, len(down)), *_notes(run), *coarse]
     with place.text("notes.txt") as out:
-        out.writelines(f"{line}\n" for line in told)
-    return told
+        out.writelines(f"{line}\n" for line in notes)
+    return notes
 
 
 def _flows(run: Run, place: Place, options: Options) -> list[str]:
-    """Write the flows in order of their starts."""
+    """Write the flows in the order of their starts."""
     offset = offset_ns(options)
     named = frame(run, "flows").select("src", "dst", "class", "bytes", *IN_ORDER)
     targets = pl.Series("target", [target for _, target in ports(run, options)], pl.UInt16)
@@ -65,7 +66,7 @@ def _flows(run: Run, place: Place, options: Options) -> list[str]:
                 f"{row['src']} {row['dst']} {row['class']}{port} {row['bytes']} "
                 f"{seconds}.{ns:09d}\n"
             )
-    return [f"starts that are no whole nanosecond and are cut off: {coarse}"] if coarse else []
+    return counted((coarse, "starts that are no whole nanosecond and are cut off"))
 
 
 def _rate(rate: int) -> str:
@@ -82,55 +83,48 @@ def _network_notes(network: Network, links: list[Link], down: int) -> list[str]:
     pairs = Counter(frozenset((a, b)) for a, b, _, _ in links)
     parallel = sum(count - 1 for count in pairs.values())
     coarse = sum(delay % PS_PER_NS > 0 for _, _, _, delay in links)
-    told = [
+    return counted(
         (down, "links that are down from the start and are left out"),
-        (
-            parallel,
-            "links beside another one of the same two nodes, of which that code uses the last",
-        ),
-        (several, "hosts with several links: that code hashes flows over those towards a receiver"),
-        (coarse, "links whose delay is no whole nanosecond, which that code cuts off"),
-    ]
-    return [f"{what}: {count}" for count, what in told if count]
+        (parallel, "links parallel to another one: between two nodes ns-3 uses the last link only"),
+        (several, "hosts with several links: ns-3 hashes flows over those towards a receiver"),
+        (coarse, "links whose delay is no whole nanosecond, which ns-3 cuts off"),
+    )
 
 
 OWN_FILES = frozenset({"title", "description", "seed", "topology", "link", "flow", "job", "output"})
-"""Tables of a scenario that these files have, or that change nothing of what is simulated."""
+"""Tables of a scenario that these files express, or that do not affect the simulation."""
 
 
 def _notes(run: Run) -> list[str]:
-    """Say what of a scenario stands in neither of the files."""
+    """Return what of a scenario is in neither file."""
     scenario = run.scenario
     tables = [name for name, value in scenario.items() if value and name not in OWN_FILES]
-    told = [f"what the scenario says in these is in neither file: {', '.join(tables)}"]
+    notes = [f"tables of the scenario that are in neither file: {', '.join(tables)}"]
     if scenario["topology"]["kind"] == "dragonfly":
-        told.append(
-            "ways: that code takes those of the fewest links; here a way between groups of a "
+        notes.append(
+            "paths: ns-3 takes those with the fewest links; here a path between groups of a "
             "dragonfly passes one link between groups, and may have more links"
         )
     entries = _list(scenario.get("link", {}).get("at"))
     one_way = any("rate" in one and "between" not in one for one in entries)
     losses = any(one.get("loss") for one in entries)
-    said = ((losses, "loss"), (one_way, "rate of one direction"))
-    lost = [name for there, name in said if there]
+    lost = [*(["loss"] if losses else []), *(["rate of one direction"] if one_way else [])]
     if lost:
-        told.append(f"what [[link.at]] says of these is in neither file: {', '.join(lost)}")
+        notes.append(f"keys of [[link.at]] that are in neither file: {', '.join(lost)}")
     pinned = [
         group["label"]
         for group in _list(scenario.get("flow"))
         if any(group.get(key) for key in ("path", "via", "ack_path"))
     ]
     if pinned:
-        told.append(
-            f"groups of flows whose paths are pinned, which that code cannot: {_some(pinned)}"
-        )
+        notes.append(f"groups of flows whose paths are pinned, which ns-3 ignores: {_some(pinned)}")
     jobs = [job["label"] for job in _list(scenario.get("job"))]
     if jobs:
-        told.append(
-            f"jobs whose flows start here when they did in this run, not when others end: "
+        notes.append(
+            f"jobs whose flows start in ns-3 at the times of this run, not when others end: "
             f"{_some(jobs)}"
         )
-    return told
+    return notes
 
 
 def _list(value: Any) -> list[dict[str, Any]]:  # noqa: ANN401 - as TOML has it

@@ -1,4 +1,4 @@
-"""Ports and starts of flows as the ns-3 code of HPCC and of ConWeave has them."""
+"""Ports and start times of flows in the ns-3 code of HPCC and of ConWeave."""
 
 from __future__ import annotations
 
@@ -6,7 +6,7 @@ from typing import TYPE_CHECKING
 
 from backwater.errors import InputError
 from backwater.exporting.network import PS_PER_NS
-from backwater.exporting.rows import nth
+from backwater.exporting.rows import nth, rows
 from backwater.numbers.units import time_ps
 from backwater.wording import meant
 
@@ -17,20 +17,20 @@ if TYPE_CHECKING:
     from backwater.results import Run
 
 FIRST_SOURCE, FIRST_TARGET = 10_000, 100
-"""The first port of a sender, and of a receiver."""
+"""The first port of a sender, and that of a receiver."""
 NORMAL, INCAST = 100, 200
-"""Ports of receivers by which HPCC's `fct_analysis` tells flows of an incast from others."""
+"""Ports of receivers by which HPCC's `fct_analysis` separates flows of an incast from others."""
 PORTS = 1 << 16
-"""A port has 16 bits and wraps."""
+"""The number of ports: they have 16 bits and wrap."""
 
 
 def offset_ns(options: Options) -> int:
-    """Give what the time 0 of the run is called, in ns. Raises `InputError`."""
+    """Return the exported time of time 0 of the run, in ns. Raises `InputError`."""
     return time_ps(options.offset, "--offset") // PS_PER_NS
 
 
 def check_groups(run: Run, options: Options) -> None:
-    """Refuse groups of flows that the run does not have. Raises `InputError`."""
+    """Raise `InputError` for groups of flows that the run does not have."""
     import pyarrow.compute as pc
 
     if not options.incast:
@@ -43,17 +43,15 @@ def check_groups(run: Run, options: Options) -> None:
 
 
 def ports(run: Run, options: Options) -> Iterator[tuple[int, int]]:
-    """Give the ports of sender and receiver of each flow, in the order of the table `flows`.
+    """Yield the ports of sender and receiver of each flow, in the order of the table `flows`.
 
-    HPCC counts a sender's ports for each pair of hosts, and its flow files name the receiver's.
-    ConWeave counts a sender's for each sender, a receiver's for each receiver.
+    HPCC counts senders' ports for each pair of hosts, and its flow files name receivers' ports.
+    ConWeave counts senders' ports for each sender, and receivers' ports for each receiver.
     """
     if options.ids == "node":
         for source, target in zip(nth(run, "src"), nth(run, "dst"), strict=True):
             yield (FIRST_SOURCE + source) % PORTS, (FIRST_TARGET + target) % PORTS
         return
-    from backwater.exporting.rows import rows
-
     check_groups(run, options)
     incast = set(options.incast)
     groups = rows(run, "flows", ["group"])

@@ -1,11 +1,12 @@
-"""`pfc.txt`: a line for each frame of MAC control, where and when it arrives.
+"""`pfc.txt`: a line for each MAC control frame, where and when it arrives.
 
     time_ns node node_type port type
 
-By `get_pfc` of `scratch/third.cc` of HPCC's ns-3 code (at 9f4be2a): node type 0 is a host and 1 a
-switch, type 1 is a pause and 0 a resume, and the port is that of the node that is paused. The table
-`control` says when a frame was asked for. It arrives its serialisation and propagation later, and
-later still by what was left of the frame before it, which no table tells.
+The format is that of `get_pfc` in `scratch/third.cc` of HPCC's ns-3 code (at 9f4be2a): node type 0
+is a host and 1 a switch, type 1 is a pause and 0 a resume, and the port is that of the node that is
+paused. The table `control` has the time at which a node requested the frame. The frame arrives
+after its serialisation and propagation. It also waits for the end of the frame that its port is
+sending, which no table has.
 """
 
 from __future__ import annotations
@@ -30,7 +31,7 @@ FILES = ()
 
 KIND = "mac-control"
 FRAME_BYTES = 64
-"""A frame of MAC control (IEEE 802.3 clause 31.4.1: the shortest)."""
+"""The length of a MAC control frame (IEEE 802.3 clause 31.4.1: the shortest)."""
 
 
 def write(run: Run, place: Place, options: Options) -> list[str]:
@@ -43,14 +44,14 @@ def write(run: Run, place: Place, options: Options) -> list[str]:
 
 
 Arrival = tuple[int, int, int, int, int]
-"""Time (ps), node, whether it is a switch, port, whether it is a pause."""
+"""Time (ps), node, 1 for a switch, port, 1 for a pause."""
 
 
 def _arrivals(run: Run) -> Iterator[Arrival]:
-    """Give what arrives in order of time.
+    """Yield arrivals in the order of time.
 
-    The table is in the order in which frames were asked for, and links differ in delay: what has
-    been asked for waits until nothing can arrive before it.
+    The table is in the order in which frames were requested, and links differ in delay. So an
+    arrival waits until no other one can precede it.
     """
     network = Network.of(run)
     ends = network.ends(run)
@@ -72,7 +73,7 @@ def _arrivals(run: Run) -> Iterator[Arrival]:
 
 
 def _delays(network: Network, *, framed: bool) -> list[int]:
-    """Give what passes on each link between the start of a frame and its arrival, in ps."""
+    """Return the time on each link from the start of a frame to its arrival, in ps."""
     bits = (FRAME_BYTES + network.gap) * BITS if framed else 0
     clock = network.clock_ps
     sent = [bits * int(PS_PER_S) // rate // clock * clock for _, _, rate, _ in network.links]
@@ -80,6 +81,6 @@ def _delays(network: Network, *, framed: bool) -> list[int]:
 
 
 def _signals(scenario: dict[str, Any]) -> set[str]:
-    """Give how the mechanisms of a scenario signal pauses, whichever they are."""
+    """Return the values of `signal` in all tables of a scenario."""
     tables = (table for table in scenario.values() if isinstance(table, dict))
     return {table["signal"] for table in tables if "signal" in table}

@@ -1,4 +1,4 @@
-"""Where an export goes: a file, a directory, or stdout. What is there is replaced only by force."""
+"""The target of an export: a file, a directory, or stdout. Only `force` replaces a file."""
 
 from __future__ import annotations
 
@@ -21,25 +21,23 @@ STDOUT = "-"
 
 
 class Place:
-    """Files that are written whole or not at all, and where they are to be."""
+    """The target of an export. Its files are written whole or not at all."""
 
     def __init__(
         self, path: str | os.PathLike[str], names: Sequence[str] = (), *, force: bool = False
     ) -> None:
-        """See that files may be written before any work is done.
+        """Check that the files may be written, before any work is done.
 
-        `names` are those of the files of a directory; none: `path` is the file itself. Raises
-        `InputError` for a path that is something else or has what would be replaced, `ResultError`
-        where the system does not let it be written.
+        `names` are the files of a directory; without names, `path` is the file itself. Raises
+        `InputError` for a path of the wrong kind, or if a file would be replaced. Raises
+        `ResultError` if the system denies access.
         """
         self._path = Path(path)
         self._stdout = os.fspath(path) == STDOUT
         self._names = tuple(names)
         if self._stdout:
             if names:
-                raise InputError(
-                    f"-o {STDOUT}: it writes {len(names)} files", "give the name of a directory"
-                )
+                raise InputError(f"-o {STDOUT}: it writes {len(names)} files", "name a directory")
             return
         try:
             self._check_free(force=force)
@@ -47,39 +45,38 @@ class Place:
             if isinstance(error, ResultError):
                 raise
             raise ResultError(
-                f"{self._path}: cannot be looked into: {error.strerror or error}",
-                "give another name",
+                f"{self._path}: cannot be looked into: {error.strerror or error}", "name another"
             ) from None
 
     def _check_free(self, *, force: bool) -> None:
         path = self._path
         if self._names:
             if path.exists() and not path.is_dir():
-                raise InputError(f"{path}: is a file, not a directory", "give another name")
+                raise InputError(f"{path}: is a file, not a directory", "name another")
         elif path.is_dir():
             raise InputError(f"{path}: is a directory, not a file", "give the name of a file in it")
         if not path.absolute().parent.is_dir():
             raise InputError(
-                f"{path}: the directory {path.parent} does not exist", "make it, or give another"
+                f"{path}: the directory {path.parent} does not exist", "make it, or name another"
             )
         for one in [path / name for name in self._names] or [path]:
             if one.is_dir():
-                raise InputError(f"{one}: is a directory, in the way of a file", "give another")
+                raise InputError(f"{one}: is a directory, not a file", "name another")
             if not _replaced(one):
                 continue
             if part_of_results(one.resolve()):
                 raise InputError(
                     f"{one}: is part of a directory of results, and would be replaced",
-                    "give another name",
+                    "name another",
                 )
             if one.stat().st_size and not force:
                 raise InputError(
-                    f"{one}: is there already", "give another name, or --force to replace it"
+                    f"{one}: exists already", "give another name, or --force to replace it"
                 )
 
     @contextlib.contextmanager
     def text(self, name: str | None = None) -> Iterator[IO[str]]:
-        """Give a file to write text to, by its name in a directory; lines end with a line feed."""
+        """Open a file for text, by its name in a directory; lines end with a line feed."""
         if self._stdout:
             yield sys.stdout
             return
@@ -91,7 +88,7 @@ class Place:
 
     @contextlib.contextmanager
     def binary(self, name: str | None = None) -> Iterator[IO[bytes]]:
-        """Give a file to write octets to; it takes its name when it is whole and on the disk."""
+        """Open a file for bytes; it gets its name when it is whole and on the disk."""
         path = self._path if name is None else self._path / name
         try:
             if name is not None:
@@ -109,7 +106,7 @@ class Place:
                 with replacing(Path(os.path.realpath(path)), there) as file:
                     yield file
         except BrokenPipeError:
-            # Who reads a pipe need not read it to its end.
+            # The reader of a pipe may stop before its end.
             return
         except OSError as error:
             if isinstance(error, ResultError):
@@ -118,7 +115,7 @@ class Place:
 
 
 def _replaced(path: Path) -> bool:
-    """Whether there is a regular file of somebody's whose place the output would take."""
+    """Whether the output would replace a regular file, other than an open stream of ours."""
     try:
         there = path.stat()
     except FileNotFoundError:

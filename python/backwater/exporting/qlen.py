@@ -1,11 +1,11 @@
-"""`qlen.txt`: how often the queue of each switch port had which length, since the start.
+"""`qlen.txt`: a histogram of the queue length of each switch port, since the start.
 
     time: NS
     SWITCH PORT C0 C1 C2 ...
 
 Ck is the number of samples in which all queues of the port together had k to k + 1 KB (1000 B). A
-block counts all samples so far. By `monitor_buffer` of `scratch/third.cc` of HPCC's ns-3 code (at
-9f4be2a), which takes a sample every 100 ns and writes a block every 100 ms.
+block counts all samples so far. The format is that of `monitor_buffer` in `scratch/third.cc` of
+HPCC's ns-3 code (at 9f4be2a), which takes a sample every 100 ns and writes a block every 100 ms.
 """
 
 from __future__ import annotations
@@ -16,7 +16,7 @@ from typing import IO, TYPE_CHECKING
 from backwater.errors import InputError
 from backwater.exporting.network import PS_PER_NS, Network
 from backwater.exporting.ns3_flows import offset_ns
-from backwater.exporting.rows import rows, told
+from backwater.exporting.rows import name_of, rows
 from backwater.numbers.units import time_ps
 
 if TYPE_CHECKING:
@@ -38,7 +38,7 @@ def write(run: Run, place: Place, options: Options) -> list[str]:
     """Write the file."""
     output = run.scenario.get("output", {})
     if "interval" not in output or not output.get("queues"):
-        raise InputError(f"{told(run)} has no samples of queue lengths", f"run it with {KEYS}")
+        raise InputError(f"{name_of(run)} has no samples of queue lengths", f"run it with {KEYS}")
     interval = time_ps(output["interval"])
     every = time_ps(options.every, "--every")
     if every <= 0:
@@ -68,7 +68,7 @@ Key = tuple[str, int]
 
 
 class _Counts:
-    """Samples so far in which each port had each length but none."""
+    """The number of samples so far in which each port had each length, except length 0."""
 
     def __init__(self, ports: dict[Key, tuple[int, int]]) -> None:
         self._ports = ports
@@ -85,17 +85,17 @@ class _Counts:
             found[k] += 1
 
     def write(self, out: IO[str], time_ns: int, samples: int) -> None:
-        """Write a block; where a sample of a port has no row, nothing waited there."""
+        """Write a block. A sample without a row of a port is one in which nothing waited there."""
         out.write(f"time: {time_ns}\n")
         for key, (node, port) in sorted(self._ports.items(), key=lambda item: item[1]):
             found = self._found[key]
             empty = samples - sum(found)
-            said = " ".join(map(str, [found[0] + empty, *found[1:]] if samples else []))
-            out.write(f"{node} {port} {said}\n" if said else f"{node} {port}\n")
+            counts = [found[0] + empty, *found[1:]] if samples else []
+            out.write(" ".join(map(str, [node, port, *counts])) + "\n")
 
 
 def _samples(run: Run) -> Iterator[tuple[int, dict[Key, int]]]:
-    """Give each instant with the ports that something waited for then, and how much."""
+    """Yield each sampling time (ps) with the bytes that waited for each port, if any did."""
     names = ("time_ps", "node", "port", "quantity", "value")
     found = (row for row in rows(run, "series", names) if row[3] == QUANTITY)
     for time, of in itertools.groupby(found, key=lambda row: int(row[0])):
@@ -106,7 +106,7 @@ def _samples(run: Run) -> Iterator[tuple[int, dict[Key, int]]]:
 
 
 def _observed(network: Network, run: Run, names: list[str]) -> dict[Key, tuple[int, int]]:
-    """Give node and interface of the switch ports that were sampled, by their names."""
+    """Return node and interface of each sampled switch port, by its name and number."""
     far = network.ends(run)
     observed = {}
     for (name, port), end in far.items():

@@ -1,4 +1,4 @@
-"""Rows of a run's tables, so many at a time: an export of a long run takes little memory."""
+"""Rows of a run's tables, read in parts: an export of a long run takes little memory."""
 
 from __future__ import annotations
 
@@ -8,7 +8,7 @@ import polars as pl
 
 from backwater.files import regular
 from backwater.numbers.rows import scan
-from backwater.stored import RUN_COLUMN, Stored
+from backwater.stored import RUN_COLUMN, Stored, check_part
 
 if TYPE_CHECKING:
     from collections.abc import Iterator, Sequence
@@ -16,26 +16,29 @@ if TYPE_CHECKING:
     from backwater.results import Run
 
 MOST = 50_000
-"""Rows that are in memory at a time."""
+"""The most rows in memory at a time."""
 
 IN_ORDER = ("start_ps", "flow_id")
-"""The order in which flows start; those of one instant in that of their numbers."""
+"""Columns that sort flows by their starts, and then by number."""
 
 
-def told(run: Run) -> str:
-    """Name a run, as an error begins."""
+def name_of(run: Run) -> str:
+    """Return the name of a run with which an error begins."""
     return "the run" if run.directory is None else f"{run.directory}: the run"
 
 
+def counted(*notes: tuple[int, str]) -> list[str]:
+    """Return notes with their counts, without those that count 0."""
+    return [f"{what}: {count}" for count, what in notes if count]
+
+
 def rows(run: Run, table: str, names: Sequence[str]) -> Iterator[tuple[Any, ...]]:
-    """Give some columns of a table's rows, in the order of the table. Raises `ResultError`."""
+    """Yield some columns of a table's rows, in the order of the table. Raises `ResultError`."""
     if not isinstance(run.read, Stored):
         for batch in run.read(table).select(list(names)).to_batches(MOST):
             yield from zip(*(column.to_pylist() for column in batch.columns), strict=True)
         return
     import pyarrow.parquet as pq
-
-    from backwater.stored import check_part
 
     for one in run.read.slices(table):
         check_part(one.file, table)
@@ -51,7 +54,7 @@ def rows(run: Run, table: str, names: Sequence[str]) -> Iterator[tuple[Any, ...]
 
 
 def frame(run: Run, table: str) -> pl.LazyFrame:
-    """Give a table to be worked on by columns, without rows too. Raises `ResultError`."""
+    """Return a table as a lazy frame, even if it has no rows. Raises `ResultError`."""
     found = scan(run, table)
     if found is None:
         return pl.LazyFrame(pl.DataFrame(run.read(table)))
@@ -59,16 +62,16 @@ def frame(run: Run, table: str) -> pl.LazyFrame:
 
 
 def ordered(found: pl.LazyFrame, by: Sequence[str]) -> Iterator[dict[str, Any]]:
-    """Give rows in the order of some columns, those that are alike in that of the table."""
+    """Yield rows in the order of some columns; equal ones keep the order of the table."""
     sorted_ = found.sort(by, maintain_order=True).collect(engine="streaming")
     for part in sorted_.iter_slices(MOST):
         yield from part.iter_rows(named=True)
 
 
 def nth(run: Run, *keys: str) -> pl.Series:
-    """Number the flows that have the same values of `keys` from 0 by when they start.
+    """Return a number for each row of the table `flows`, in the order of the table.
 
-    Gives a number for each row of the table `flows`, in the order of the table.
+    Flows with the same values of `keys` are numbered from 0 by their starts.
     """
     found = frame(run, "flows").select(*keys, *IN_ORDER).with_row_index("row").collect()
     number = pl.int_range(pl.len(), dtype=pl.UInt32).over(keys)

@@ -133,7 +133,7 @@ def links(*pairs: tuple[str, str]) -> dict[str, Any]:
 def test_ns3_has_hosts_of_several_links(tmp_path: Path) -> None:
     scenario = links(("a", "s"), ("a", "t"), ("s", "t"), ("b", "t"))
     run = build(scenario, flow("x", "a", "b", "1 KB")).run()
-    said = "hosts with several links: that code hashes flows over those towards a receiver: 1"
+    said = "hosts with several links: ns-3 hashes flows over those towards a receiver: 1"
     assert said in backwater.export(run, "ns3", tmp_path / "two")
     written = (tmp_path / "two/topology.txt").read_text()
     assert [line[:4] for line in written.splitlines()[2:]] == ["0 2 ", "0 3 ", "2 3 ", "1 3 "]
@@ -167,7 +167,7 @@ def test_ns3_leaves_out_links_that_are_down(tmp_path: Path) -> None:
     assert written[0] == "8 4 7"
     assert written[-1] == "5 7 40Gbps 1000ns 0.000000"
     assert "links that are down from the start and are left out: 1" in notes
-    assert "what [[link.at]] says of these is in neither file: loss, rate of one direction" in notes
+    assert "keys of [[link.at]] that are in neither file: loss, rate of one direction" in notes
     assert not any("link" in line for line in notes if line.startswith("what the scenario"))
 
 
@@ -176,7 +176,7 @@ def test_ns3_says_that_parallel_links_are_one(tmp_path: Path) -> None:
         links(("a", "s"), ("s", "t"), ("t", "s"), ("b", "t")), flow("x", "a", "b", "1 KB")
     ).run()
     assert (
-        "links beside another one of the same two nodes, of which that code uses the last: 1"
+        "links parallel to another one: between two nodes ns-3 uses the last link only: 1"
         in backwater.export(run, "ns3", tmp_path / "new")
     )
 
@@ -193,7 +193,7 @@ def test_ns3_says_that_ways_of_a_dragonfly_are_others(tmp_path: Path) -> None:
     }
     run = build({"topology": dragonfly}, flow("x", 0, 5, "1 KB")).run()
     notes = backwater.export(run, "ns3", tmp_path / "new")
-    assert any(note.startswith("ways: that code takes those of the fewest links") for note in notes)
+    assert any(note.startswith("paths: ns-3 takes those with the fewest links") for note in notes)
 
 
 INCAST: dict[str, Any] = {

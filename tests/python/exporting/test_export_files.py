@@ -89,8 +89,7 @@ def test_nothing_is_replaced_unasked(tmp_path: Path, command: Command) -> None:
         said = command("export", "r", "--to", "fct", "-o", target)
         assert (said.code, said.out) == (2, "")
         assert said.err == (
-            f"error: {target}: is there already\n"
-            "hint: give another name, or --force to replace it\n"
+            f"error: {target}: exists already\nhint: give another name, or --force to replace it\n"
         )
     assert (Path("x.cm").read_text(), Path("own").read_text()) == (before, "mine")
     command("export", "r", "--to", "fct", "-o", "x.cm", "--force", code=0)
@@ -101,7 +100,7 @@ def test_nothing_is_replaced_unasked(tmp_path: Path, command: Command) -> None:
     (Path("folder") / "keep").touch()
     (Path("folder") / "flow.txt").write_text("mine")
     said = command("export", "r", "--to", "ns3", "-o", "folder")
-    assert (said.code, "folder/flow.txt: is there already" in said.err) == (2, True)
+    assert (said.code, "folder/flow.txt: exists already" in said.err) == (2, True)
     assert sorted(file.name for file in Path("folder").iterdir()) == ["flow.txt", "keep"]
     command("export", "r", "--to", "ns3", "-o", "folder", "--force", code=0)
     assert (Path("folder") / "keep").exists()
