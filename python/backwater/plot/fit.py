@@ -88,17 +88,25 @@ def _split(spec: Spec, parts: int) -> Spec | None:
     order = column.get("sort") if isinstance(column, dict) else None
     if not isinstance(order, list) or len(order) < parts:
         return None
-    each = -(-len(order) // parts)
     inner = ("facet", "spec", "resolve", "spacing", "transform")
     whole = {key: copy.deepcopy(value) for key, value in spec.items() if key not in inner}
-    panels = []
-    for at in range(0, len(order), each):
-        one = {key: copy.deepcopy(spec[key]) for key in inner if key in spec}
-        mine = {"filter": {"field": column["field"], "oneOf": order[at : at + each]}}
-        one["transform"] = [*one.get("transform", []), mine]
-        one["facet"]["column"]["sort"] = order[at : at + each]
-        panels.append(one)
-    return whole | {"vconcat": panels}
+    own = {key: spec[key] for key in inner if key in spec}
+    return whole | {"vconcat": [panels(own, "column", names) for names in chunks(order, parts)]}
+
+
+def chunks(order: list[Any], parts: int) -> list[list[Any]]:
+    """Split a list into so many lists, or fewer, of the same length but the last."""
+    each = -(-len(order) // parts)
+    return [order[at : at + each] for at in range(0, len(order), each)]
+
+
+def panels(spec: Spec, channel: str, names: list[str]) -> Spec:
+    """Return a faceted chart with only those panels of a row or column."""
+    part = copy.deepcopy(spec)
+    part["facet"][channel]["sort"] = names
+    mine = {"filter": {"field": part["facet"][channel]["field"], "oneOf": names}}
+    part["transform"] = [*part.get("transform", []), mine]
+    return part
 
 
 def _upright(channel: Any, was: str) -> Any:  # noqa: ANN401 - a part of a specification
@@ -237,26 +245,14 @@ def _titles(spec: Spec, room: float) -> None:
                         for line in lines
                         for part in balanced(line, here, at, bold=name == "text")
                     ]
-        for channel, side in (("x", "width"), ("y", "height")):
-            about = view.get("encoding", {}).get(channel)
-            along = view.get(side)
-            if not isinstance(about, dict) or not _number(along):
-                continue
-            if isinstance(about.get("title"), str):
-                about["title"] = balanced(about["title"], max(90.0, along + 16), 13)
-        _axes(view)
-
-
-def _axes(view: Spec) -> None:
-    """Break titles of axes in layers, which have the width of the view that they are layers of."""
-    for part in view.get("layer", ()):
-        for side in ("width", "height"):
-            if _number(view.get(side)) and side not in part:
-                along = view[side] + 16
-                channel = "x" if side == "width" else "y"
-                about = part.get("encoding", {}).get(channel)
-                if isinstance(about, dict) and isinstance(about.get("title"), str):
-                    about["title"] = balanced(about["title"], max(90.0, along), 13)
+        # A layer without a size has that of its view.
+        for part in (view, *view.get("layer", ())):
+            for channel, side in (("x", "width"), ("y", "height")):
+                about, along = part.get("encoding", {}).get(channel), part.get(side, view.get(side))
+                if not isinstance(about, dict) or not _number(along):
+                    continue
+                if isinstance(about.get("title"), str):
+                    about["title"] = balanced(about["title"], max(90.0, along + 16), 13)
 
 
 def views(spec: Any) -> Iterator[Spec]:  # noqa: ANN401 - a part of a specification

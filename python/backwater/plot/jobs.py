@@ -48,7 +48,7 @@ class JobPlots(FlowPlots):
         """
         took = collective_times(self._run)
         order = took.sort("start")["step"].unique(maintain_order=True).to_list()
-        counts = {name: (done, of) for name, done, of in _counts(self._run).iter_rows()}
+        counts = _counts(self._run)
         numbers = ", ".join(f"{name} {data.complete(*counts[name])}" for name in order)
         below = f"complete collectives: {numbers}"
         spans = took.group_by("step").agg(pl.col("time").max(), least=pl.col("time").min())
@@ -102,6 +102,7 @@ class JobPlots(FlowPlots):
 
 
 TITLE, TIME = "Collective completion times", "collective completion time (us)"
+STEP = pl.col("job").cast(pl.String) + "/" + pl.col("step").cast(pl.String)
 
 
 def collective_times(run: Run) -> pl.DataFrame:
@@ -115,7 +116,7 @@ def collective_times(run: Run) -> pl.DataFrame:
     took = (
         frame.filter(pl.col("duration_ps").is_not_null())
         .select(
-            step=pl.col("job").cast(pl.String) + "/" + pl.col("step").cast(pl.String),
+            step=STEP,
             time=pl.col("duration_ps") / PS_PER_US,
             start="start_ps",
         )
@@ -126,15 +127,12 @@ def collective_times(run: Run) -> pl.DataFrame:
     return took
 
 
-def _counts(run: Run) -> pl.DataFrame:
-    """Give how many collectives of each step are complete, and how many there are."""
+def _counts(run: Run) -> dict[str, tuple[int, int]]:
+    """Return how many collectives of each step are complete, and how many it has."""
     frame = scan(run, "collectives")
     assert frame is not None
-    return (
-        frame.group_by(step=pl.col("job").cast(pl.String) + "/" + pl.col("step").cast(pl.String))
-        .agg(pl.col("duration_ps").count(), of=pl.len())
-        .collect()
-    )
+    found = frame.group_by(step=STEP).agg(pl.col("duration_ps").count(), of=pl.len()).collect()
+    return {step: (done, of) for step, done, of in found.iter_rows()}
 
 
 def _bars(spans: pl.DataFrame, order: list[str], below: str) -> ChartType:

@@ -122,24 +122,11 @@ def _lower(spec: Spec, share: float) -> Spec:
 def _parted(spec: Spec, many: int) -> list[Spec] | None:
     """Give a chart's panels in so many charts; None where it has not as many."""
     if len(spec.get("vconcat", ())) >= many:
-        panels = spec["vconcat"]
-        each = -(-len(panels) // many)
-        return [
-            copy.deepcopy({**spec, "vconcat": panels[at : at + each]})
-            for at in range(0, len(panels), each)
-        ]
+        parts = fit.chunks(spec["vconcat"], many)
+        return [copy.deepcopy({**spec, "vconcat": part}) for part in parts]
     for channel in ("row", "column"):
         about = spec.get("facet", {}).get(channel)
         order = about.get("sort") if isinstance(about, dict) else None
         if isinstance(order, list) and len(order) >= many:
-            each = -(-len(order) // many)
-            return [_of(spec, channel, order[at : at + each]) for at in range(0, len(order), each)]
+            return [fit.panels(spec, channel, names) for names in fit.chunks(order, many)]
     return None
-
-
-def _of(spec: Spec, channel: str, names: list[str]) -> Spec:
-    part = copy.deepcopy(spec)
-    part["facet"][channel]["sort"] = names
-    mine = {"filter": {"field": part["facet"][channel]["field"], "oneOf": names}}
-    part["transform"] = [*part.get("transform", []), mine]
-    return part

@@ -62,9 +62,7 @@ class RunPlots(JobPlots):
         `each` draws a line a flow instead of one a group. Needs `output.flows`; a group of which
         `output.nodes` leaves out a sender is not drawn.
         """
-        sampled = data.series(self._run, "flow_received_bytes").select(
-            flow_id="flow", time_ps=pl.col("time_ps").cast(pl.Int64), got="value"
-        )
+        sampled = data.series(self._run, "flow_received_bytes").select(flow_id="flow").unique()
         interval = self._interval()
         drawn = self._sampled_groups(sampled, interval, *groups)
         lines = self._groups(*drawn)
@@ -96,7 +94,7 @@ class RunPlots(JobPlots):
         missed = (
             self._lazy(*groups)
             .filter((start // interval + 1) * interval < end)
-            .join(sampled.select("flow_id").unique(), on="flow_id", how="anti")
+            .join(sampled, on="flow_id", how="anti")
             .select(pl.col("group").unique())
             .collect(engine="streaming")["group"]
         )

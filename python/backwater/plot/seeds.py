@@ -60,11 +60,10 @@ def completion(lines: Mapping[str, tuple[Sequence[Run], str]], head: str) -> Cha
         ends = reached[name]
         for number, share in enumerate([*(one for one in SHARES if one < ends), ends]):
             spread = Spread.of([float(one[_place(share, of)]) / factor for one, of in times])
-            low = spread.mean if spread.ci_low is None else max(0.0, spread.ci_low)
             high = spread.mean if spread.ci_high is None else spread.ci_high
             rows.append(
                 {"line": name, "number": number, "share": share, "time": spread.mean}
-                | {"low": low, "high": high}
+                | {"low": max(0.0, spread.low), "high": high}
             )
     names = list(found)
     # The legend's signs are lines, not as faint as the bands.
@@ -92,17 +91,13 @@ def completion(lines: Mapping[str, tuple[Sequence[Run], str]], head: str) -> Cha
     told = [f"{n} of {name}" for name, n in counts.items()]
     over = series(told) if len({*counts.values()}) > 1 else str(next(iter(counts.values())))
     below = [f"mean over {over} runs at each share of flows; band: its 95 % interval (Student's t)"]
-    short = [f"{name} {ends:.3g}" for name, ends in _percent(reached) if ends < 100]
+    short = [f"{name} {100 * ends:.3g}" for name, ends in reached.items() if ends < 1]
     if short:
         below.append(f"% of flows that are complete in all runs: {', '.join(short)}")
     drawn: ChartType = alt.layer(band, line).properties(
         width=WIDTH, height=HEIGHT, title=title(head, *below)
     )
     return drawn
-
-
-def _percent(shares: Mapping[str, float]) -> list[tuple[str, float]]:
-    return [(name, 100 * share) for name, share in shares.items()]
 
 
 def _place(share: float, count: int) -> int:

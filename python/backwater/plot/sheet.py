@@ -180,12 +180,8 @@ def vega(spec: dict[str, Any]) -> str:
 @lru_cache(maxsize=128)
 def _drawn(spec: str) -> str:
     drawn: str = engine().vegalite_to_svg(spec, vl_version=VEGA_LITE)
-    names = {name: f"{found[0]}{n}" for n, (name, *found) in enumerate(_numbered(drawn))}
-    return _NUMBERED.sub(lambda found: names[found[0]], drawn)
-
-
-def _numbered(drawn: str) -> list[tuple[str, str]]:
-    return list(dict.fromkeys((found[0], found[1]) for found in _NUMBERED.finditer(drawn)))
+    names: dict[str, str] = {}
+    return _NUMBERED.sub(lambda found: names.setdefault(found[0], f"{found[1]}{len(names)}"), drawn)
 
 
 def _named(config: Any, font: str) -> Any:  # noqa: ANN401 - a part of a specification

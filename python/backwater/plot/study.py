@@ -24,6 +24,8 @@ from backwater.plot.theme import (
     FAINT,
     INK,
     LABELS,
+    SKY,
+    VERMILLION,
     WIDTH,
     apart,
     clock,
@@ -405,7 +407,7 @@ class StudyPlots(StudyPoints):
                     color=alt.Color(
                         "at:N",
                         title="obeyed by",
-                        scale=alt.Scale(domain=["hosts", "switches"], range=["#56B4E9", "#D55E00"]),
+                        scale=alt.Scale(domain=["hosts", "switches"], range=[SKY, VERMILLION]),
                     ),
                     row=alt.Row("case:N", title="case", sort=seen, header=header(seen)),
                     tooltip=[

@@ -20,6 +20,7 @@ from backwater.plot.sweep_maps import SweepMaps
 from backwater.plot.theme import COLOURS, FAINT, VERMILLION, colour, shape, title
 from backwater.sweep.findings import Design, chosen, referred
 from backwater.sweep.points import BASE, number
+from backwater.wording import with_unit
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
@@ -145,13 +146,15 @@ class SweepPlots(SweepMaps):
         *,
         joined: bool,
     ) -> ChartType:
-        unit = self.units.get(metric, "")
-        named = f"{metric} ({unit})" if unit and unit != metric else metric
         frame = pl.DataFrame(rows, infer_schema_length=None).with_columns(
             pl.col("x", "value", "low", "high").cast(pl.Float64)
         )
         curve, level = frame.filter(pl.col("x").is_not_null()), frame.filter(pl.col("x").is_null())
-        y = alt.Y("value:Q", title=named, scale=alt.Scale(zero=False, padding=6))
+        y = alt.Y(
+            "value:Q",
+            title=with_unit(metric, self.units.get(metric, "")),
+            scale=alt.Scale(zero=False, padding=6),
+        )
         tips = ["series", *(alt.Tooltip(c, format=".6") for c in ("x", "value", "low", "high"))]
         shown = list(dict.fromkeys(frame["series"]))
         tint, form = colour("series", shown, order), shape("series", shown, order)
@@ -221,10 +224,7 @@ class SweepPlots(SweepMaps):
                 else []
             )
         )
-        axes = [
-            f"{name} ({unit})" if (unit := self.units.get(name, "")) and unit != name else name
-            for name in names
-        ]
+        axes = [with_unit(name, self.units.get(name, "")) for name in names]
         x = alt.X("x:Q", title=axes[0], scale=alt.Scale(zero=False, padding=12))
         y = alt.Y("y:Q", title=axes[1], scale=alt.Scale(zero=False, padding=12))
         order = ["no other beats it", "others", *([BASE] if len(base) == len(names) else [])]

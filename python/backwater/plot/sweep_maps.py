@@ -12,7 +12,7 @@ from backwater.plot.theme import BLUE, GREYS, INK, title
 from backwater.sweep.effects import CLEAR, written
 from backwater.sweep.points import SweepPoints, order
 from backwater.sweep.values import shown
-from backwater.wording import many
+from backwater.wording import many, with_unit
 
 if TYPE_CHECKING:
     from altair.typing import ChartType
@@ -34,7 +34,6 @@ class SweepMaps(SweepPoints):
         """
         cells = self.cells(across, up, metric)
         columns, lines = (sorted({cell[n] for cell in cells.means}, key=order) for n in (0, 1))
-        unit = self.units.get(metric, "")
         frame = pl.DataFrame(
             [
                 {"across": shown(across, x), "up": shown(up, y), "value": value}
@@ -53,7 +52,7 @@ class SweepMaps(SweepPoints):
             y=alt.Y("up:O", title=up, sort=[shown(up, y) for y in reversed(lines)]),
         )
         scale = alt.Scale(range=["#e8f1fa", "#08306b"])
-        named = f"{metric} ({unit})" if unit else metric
+        named = with_unit(metric, self.units.get(metric, ""))
         layers: list[Any] = [
             base.mark_rect(stroke="white").encode(
                 color=alt.Color(
