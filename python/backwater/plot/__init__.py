@@ -6,9 +6,9 @@
     from backwater import study
     study.open_study("results/sfc-aidc-2025").plot.completion()
 
-Every chart states units on its axes and draws groups and mechanisms in the colours of Okabe and
-Ito, told apart by shape or dash as well. Importing this package enables the theme `backwater` for
-all charts of the session; `altair.theme.enable("default")` takes it off again.
+Axes of charts have units. Groups and mechanisms have the colours of Okabe and Ito, and a shape or
+dash as well. Importing this package enables the theme `backwater` for all charts of the session;
+`altair.theme.enable("default")` disables it.
 """
 
 from backwater.plot.run import RunPlots

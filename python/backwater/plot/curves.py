@@ -1,6 +1,7 @@
 """Distributions of completion times: the share of a group's messages complete within a time.
 
-A curve a mechanism, of the messages of all seeds together: of seeds with more messages more count.
+There is one curve per mechanism, over the messages of all seeds together. So a seed with more
+messages has more weight.
 """
 
 from __future__ import annotations
@@ -30,7 +31,7 @@ if TYPE_CHECKING:
 
 @dataclass(frozen=True)
 class Window:
-    """Which messages: of a group, of sizes from the first and below the second, that start late."""
+    """Messages of a group, in a range of `sizes` (upper end excluded), that start after `after`."""
 
     group: str
     sizes: Sequence[str] | None
@@ -39,12 +40,12 @@ class Window:
 
 
 def draw(outcome: Outcome, case: str, mechanisms: Sequence[str], window: Window) -> ChartType:
-    """Draw a curve a mechanism; those that were not run are left out.
+    """Draw one curve per mechanism that was run.
 
-    Raises `InputError` where none was, where results were not kept, or no message is complete.
+    Raises `InputError` if none was, if results were not stored, or if no messages are complete.
     """
     if window.until not in UNTIL:
-        raise InputError(f"until = {window.until!r}", f"it is one of {', '.join(UNTIL)}")
+        raise InputError(f"until = {window.until!r}", f"one of {', '.join(UNTIL)}")
     parts, counts = [], {}
     for mechanism in mechanisms:
         times, of = _times(outcome, Key(case, mechanism, TABLE), window)
@@ -57,7 +58,9 @@ def draw(outcome: Outcome, case: str, mechanisms: Sequence[str], window: Window)
         parts.append(found)
         counts[mechanism] = data.complete(times.len(), of)
     if not parts:
-        raise InputError("nothing to draw: no message of these points is there", "see --out")
+        raise InputError(
+            "nothing to draw: these points have no complete messages", "--out keeps them"
+        )
     order = list(counts)
     numbers = ", ".join(f"{name} {count}" for name, count in counts.items())
     x = alt.X(
@@ -91,7 +94,7 @@ def draw(outcome: Outcome, case: str, mechanisms: Sequence[str], window: Window)
 
 
 def _times(outcome: Outcome, key: Key, window: Window) -> tuple[pl.Series, int]:
-    """Give the times, in ps and in order, of all seeds of a point, and how many messages it has."""
+    """Return the sorted times in ps of all seeds of a point, and its number of messages."""
     name = f"fct_{window.until}_ps"
     found = [
         pl.Series(chosen(Observed(run), window.group, window.sizes, window.after)[name])

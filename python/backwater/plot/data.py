@@ -1,7 +1,7 @@
-"""What charts are drawn from: columns of a run's tables, summed up before anything is drawn.
+"""The data of charts: columns of a run's tables, aggregated before they are drawn.
 
-Tables are read lazily and only the columns that are needed, so that a run of ten million flows
-takes a few hundred megabytes.
+Tables are read lazily, and only the columns that a chart needs. So a run of ten million flows takes
+a few hundred megabytes.
 """
 
 from __future__ import annotations
@@ -25,22 +25,20 @@ if TYPE_CHECKING:
     from backwater.results import Run
 
 MOST_STEPS = 600
-"""Steps of time that a chart shows at most; more are put together."""
+"""The most time steps in a chart; more are merged."""
 
 
 def sampling_ps(run: Run) -> int | None:
-    """Give the time between two samples of a run; None if it took none."""
+    """Return the time between two samples of a run in ps; None if it took none."""
     interval = run.scenario.get("output", {}).get("interval")
     return None if interval is None else time_ps(interval)
 
 
 def port_names(run: Run) -> pl.DataFrame:
-    """Name every port by its node and where it leads: columns node, port, link, rate_bps, tier."""
+    """Return all ports, named by node and peer: columns node, port, link, rate_bps, tier."""
     frame = scan(run, "ports")
     if frame is None:
-        raise InputError(
-            "the run has no table of ports", "a run that was killed leaves none behind"
-        )
+        raise InputError("the run has no table of ports", "a killed run has none")
     ports = frame.select("node", "port", "peer", "rate_bps", "tier").collect()
     several = pl.len().over("node", "peer") > 1
     number = pl.format(" ({})", "port")
@@ -51,9 +49,9 @@ def port_names(run: Run) -> pl.DataFrame:
 
 
 def series(run: Run, quantity: str) -> pl.LazyFrame:
-    """Give the samples of one quantity; raises `InputError` with the keys that record it.
+    """Return the samples of one quantity.
 
-    What was not sampled is not drawn, be there samples of other quantities.
+    Raises `InputError` with the keys that record it if the run did not sample this quantity.
     """
     if not recorded(run, quantity):
         raise _unsampled(quantity)
@@ -61,7 +59,7 @@ def series(run: Run, quantity: str) -> pl.LazyFrame:
 
 
 def samples(run: Run, quantity: str) -> pl.LazyFrame:
-    """Give the samples of one quantity, none where others were taken but none of it.
+    """Return the samples of one quantity; the result is empty if only others were sampled.
 
     Raises `InputError` with the keys that record it if the run has no samples at all.
     """
@@ -72,9 +70,10 @@ def samples(run: Run, quantity: str) -> pl.LazyFrame:
 
 
 def received(run: Run, flows: pl.LazyFrame, interval: int) -> pl.LazyFrame:
-    """Give what flows received between two samples: columns line, time_ps (of the later), new.
+    """Return the bytes that flows received between two samples: columns line, time_ps, new.
 
-    `flows` are rows of the table with a column `line`, by which flows are put together.
+    `flows` are rows of the table with a column `line`, by which flows are summed. `time_ps` is that
+    of the later sample.
     """
     sampled = series(run, "flow_received_bytes").select(
         flow_id="flow", time_ps=pl.col("time_ps").cast(pl.Int64), got="value"
@@ -89,7 +88,7 @@ def received(run: Run, flows: pl.LazyFrame, interval: int) -> pl.LazyFrame:
         .group_by(by)
         .agg(pl.col("new").sum().cast(pl.Int64))
     )
-    # What a flow got after its last sample is in no sample, but in its own row.
+    # What a flow received after its last sample is only in its own row.
     last = sampled.group_by("flow_id").agg(pl.col("got").max())
     ended = pl.col("start_ps").cast(pl.Int64) + pl.col("fct_last_byte_ps").cast(pl.Int64)
     rest = pl.col("received").cast(pl.Int64) - pl.col("got").cast(pl.Int64).fill_null(0)
@@ -117,12 +116,12 @@ KEYS = {
 
 
 def sampling(quantity: str) -> str:
-    """Say how a run is made to sample a quantity."""
+    """Return the options with which a run samples a quantity."""
     return f'--set "output.interval=1 us" --set output.{KEYS[quantity]}=true'
 
 
 def window_of(run: Run, window: Sequence[str] | None) -> tuple[int, int]:
-    """Read a window such as `("5 ms", "80 ms")`; without one until the last flow was complete."""
+    """Return begin and end in ps of a window; by default, it lasts until all flows are complete."""
     if window is not None:
         begin, end = window_ps(window)
         return begin, min(end, max(end_ps(run), begin + 1))
@@ -130,10 +129,9 @@ def window_of(run: Run, window: Sequence[str] | None) -> tuple[int, int]:
 
 
 def grid(begin: int, end: int, interval: int, most: int) -> tuple[pl.DataFrame, int]:
-    """Give the sampling times within a window, put together into at most so many steps.
+    """Return the sampling times within a window, in at most `most` steps, and samples per step.
 
-    The column `time_ps` is a sample's time, `step` the start of its step; also gives how many
-    samples a step has.
+    The column `time_ps` is a sample's time, and `step` the start of its step.
     """
     first = begin // interval + 1
     times = pl.DataFrame({"time_ps": pl.int_range(first, end // interval + 1, eager=True)})
@@ -152,7 +150,7 @@ SAMPLED: dict[str, str | bool] = {
     "output.interval": "1 us",
     **{f"output.{key}": True for key in ("queues", "links", "pauses", "flows")},
 }
-"""Values with which a run samples all that reports draw."""
+"""Values with which a run samples everything that reports draw."""
 EVERYTHING = " ".join(
     f"--set {key}=true" if value is True else f'--set "{key}={value}"'
     for key, value in SAMPLED.items()
@@ -161,25 +159,25 @@ EVERYTHING = " ".join(
 
 
 def recorded(run: Run, quantity: str) -> bool:
-    """Whether a run looked at a quantity; samples of 0 have no row that would tell."""
+    """Whether a run sampled a quantity. Its rows cannot answer that: samples of 0 have none."""
     output = run.scenario.get("output", {})
     return "interval" in output and bool(output.get(KEYS[quantity]))
 
 
 def ordered(frame: pl.LazyFrame, column: str) -> pl.Series:
-    """Give the values of a column in order, without those that are missing."""
+    """Return the sorted values of a column, without nulls."""
     values = frame.select(pl.col(column).drop_nulls().cast(pl.Float64)).collect(engine="streaming")
     return values.to_series().sort()
 
 
 MOST_POINTS = 400
-"""Steps of a distribution that a chart shows at most."""
+"""The most steps of a distribution in a chart."""
 
 
 def distribution(values: pl.Series, of: int) -> tuple[list[float | None], list[float]]:
-    """Give sorted values and the share of `of` up to each: all of few values, quantiles of many.
+    """Return sorted values and the share of `of` up to each: all of few values, quantiles of many.
 
-    Those of `of` that have no value have none that is known: the shares end below 1.
+    If `of` exceeds the number of values, since some are unknown, the shares end below 1.
     """
     count = values.len()
     if count <= MOST_POINTS + 1:
@@ -189,9 +187,9 @@ def distribution(values: pl.Series, of: int) -> tuple[list[float | None], list[f
 
 
 def reached(values: pl.Series, of: int, share: float) -> float | None:
-    """Give the quantile of a share of `of`, of which those without a value are the greatest.
+    """Return the quantile of a share of `of`, where missing values count as the greatest.
 
-    None: it is among those.
+    None if the quantile is among the missing ones.
     """
     place = share * (of - 1)
     if math.ceil(place) >= values.len():
@@ -200,18 +198,18 @@ def reached(values: pl.Series, of: int, share: float) -> float | None:
 
 
 def complete(count: int, of: int) -> str:
-    """Say how many are complete, and of how many, if these are more."""
+    """Return the number of complete ones as text, with the total if that is more."""
     return f"{count:,}" if count == of else f"{count:,} of {of:,}"
 
 
 PACKETS = 20
-"""Packets in a step of time, at the rate of a host, from which on one more or less is little."""
+"""With so many packets per time step at the rate of a host, one more or less matters little."""
 
 
 def coarse(run: Run, step_ps: float) -> str | None:
-    """Say how few packets pass in a step of time where these are so few that a rate jumps by them.
+    """Return a warning if so few packets pass in a time step that one more changes the rate.
 
-    Whether a packet falls into one step or the next is a matter of when samples are taken.
+    The step in which a packet counts depends on when samples are taken.
     """
     frame = scan(run, "ports")
     if frame is None:
@@ -225,15 +223,15 @@ def coarse(run: Run, step_ps: float) -> str | None:
     if packets >= PACKETS:
         return None
     return (
-        f"{three(packets)} packets of {payload} in that time at {rate / 1e9:g} Gb/s: one more or "
-        "less by when samples are taken"
+        f"{three(packets)} packets of {payload} in that time at {rate / 1e9:g} Gb/s, and one more "
+        "or less, depending on when samples are taken"
     )
 
 
 SHARES = (0.5, 0.9, 0.99)
-"""Percentiles that charts mark."""
+"""The percentiles that charts mark."""
 
 
 def shares(count: int) -> list[float]:
-    """Give those of SHARES that so many values have: the 99th percentile needs 100."""
+    """Return those of SHARES for which so many values suffice: the 99th percentile needs 100."""
     return [share for share in SHARES if has(share, count)]

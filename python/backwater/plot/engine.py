@@ -1,7 +1,7 @@
 """The chart engine, vl-convert, and the memory that it needs.
 
-Where memory is refused to it, it ends the program in a trap, which nothing can catch. So under a
-limit (`ulimit -v`) it is tried in another process first, with as much room as there is here.
+If the system denies it memory, the engine ends the program with a trap that nothing can catch. So
+under a limit (`ulimit -v`), another process with as much room tries it first.
 """
 
 from __future__ import annotations
@@ -16,7 +16,7 @@ from typing import Any
 
 from backwater.errors import ResultError
 
-# Draws a chart with so many B less than the limit, beside what the process itself has.
+# Draws a chart under the limit, less the bytes that the parent uses, plus those of this process.
 _TRIAL = """
 import resource, sys
 from pathlib import Path
@@ -32,8 +32,8 @@ vl_convert.javascript_bundle()
 
 
 @cache
-def engine() -> Any:  # noqa: ANN401 - a module, whose own types are not those that it takes
-    """Give the module `vl_convert`. Raises `ResultError` where there is no memory for it."""
+def engine() -> Any:  # noqa: ANN401 - a module with wrong type hints
+    """Return the module `vl_convert`. Raises `ResultError` if it lacks memory."""
     limit, _ = resource.getrlimit(resource.RLIMIT_AS)
     if limit != resource.RLIM_INFINITY:
         _check_memory(limit)
@@ -41,18 +41,18 @@ def engine() -> Any:  # noqa: ANN401 - a module, whose own types are not those t
 
 
 def _check_memory(limit: int) -> None:
-    """See that a chart can be drawn within a limit of address space, in B."""
+    """Raise `ResultError` if no chart can be drawn within a limit of address space, in B."""
     try:
         pages = int(Path("/proc/self/statm").read_text(encoding="ascii").split()[0])
     except OSError:
-        # Another system, on which the limit does nothing.
+        # Not Linux: the limit has no effect.
         return
     used = pages * resource.getpagesize()
     trial = [sys.executable, "-c", _TRIAL, str(used)]
     if subprocess.run(trial, capture_output=True, check=False).returncode:
         raise ResultError(
             "charts cannot be drawn: their engine needs more memory than the limit of "
-            f"{limit / 1e9:.1f} GB leaves, of which {used / 1e9:.1f} GB are in use",
-            "it reserves some 70 GB of addresses, whatever it uses: `ulimit -v unlimited` lifts "
-            "the limit, and a control group limits memory itself",
+            f"{limit / 1e9:.1f} GB leaves; {used / 1e9:.1f} GB of it are in use",
+            "it always reserves some 70 GB of address space: `ulimit -v unlimited` lifts the "
+            "limit, and a control group limits the memory itself",
         )

@@ -1,8 +1,8 @@
-"""Charts made as wide as a column of paper or a slide is, with text that can be read there.
+"""Charts fitted to the width of a column of paper or of a slide, with readable text.
 
-A chart is not shrunk: its text would shrink with it. Its panels become narrower until the whole
-fits, panels side by side go one below the other where they must, and titles and legends are broken
-into lines. That is done to the specification, so that charts need not know how wide they will be.
+A chart is not scaled down, since that would shrink its text. Instead its panels become narrower,
+panels side by side are stacked if necessary, and titles and legends are broken into lines. All this
+changes the Vega-Lite specification, so that charts do not depend on their final width.
 """
 
 from __future__ import annotations
@@ -19,35 +19,35 @@ if TYPE_CHECKING:
     Spec = dict[str, Any]
 
 LEAST = 70.0
-"""A panel is no narrower, in CSS pixels."""
+"""The least width of a panel, in CSS pixels."""
 SMALL = 11
-"""Text within panels is no smaller beside the labels of 12 pixels."""
+"""The least size of text in panels, in CSS pixels; labels have 12."""
 _TALLEST = 1.1
-"""A panel that has become narrow is at most so high, of its width, and not below 110 pixels."""
+"""The most height of a narrowed panel as a share of its width; 110 pixels are always allowed."""
 _TRIES = 5
 _SYMBOL = 34.0
-"""What a legend's symbol takes, and the space to the next."""
+"""Width of a symbol in a legend, with the space before the next."""
 _LETTERED = 30.0
-"""A bar that is narrower than this has its number along it, not across."""
+"""On a narrower bar, the number is turned by 90 degrees."""
 _BAR, _SLANTED, _NAMED = 34.0, 21.0, 14.0
-"""What a bar of a fixed width has of its panel; what slanted names need of it, and upright ones."""
+"""Width of a panel per bar of fixed width; the least for slanted names, and for upright ones."""
 _SIZE = re.compile(r'<svg[^>]*?\bwidth="([\d.]+)"[^>]*?\bheight="([\d.]+)"')
 _TITLES = ("fontSize", 16), ("subtitleFontSize", 12.5)
 _WITH_LEGEND = ("color", "fill", "stroke", "shape", "strokeDash")
 
 
 def size(svg: str) -> tuple[float, float]:
-    """Give width and height of what Vega has drawn, in CSS pixels."""
+    """Return width and height of a drawing of Vega, in CSS pixels."""
     found = _SIZE.search(svg)
     assert found is not None
     return float(found[1]), float(found[2])
 
 
 def fitted(spec: Spec, room: float, draw: Callable[[Spec], str]) -> str:
-    """Draw a chart so wide that it takes `room` CSS pixels, or a little less.
+    """Draw a chart with a width of `room` CSS pixels, or a little less.
 
-    `draw` makes SVG of a specification. Where even the narrowest panels are too wide together, the
-    drawing is wider than `room`: it has to be shrunk.
+    `draw` makes SVG of a specification. If even the narrowest panels are too wide together, the
+    drawing is wider than `room`, and the caller has to scale it.
     """
     best: tuple[float, str] | None = None
     for changed in _arrangements(spec):
@@ -62,7 +62,7 @@ def fitted(spec: Spec, room: float, draw: Callable[[Spec], str]) -> str:
 
 
 def _arrangements(spec: Spec) -> Iterator[Spec]:
-    """Give a chart as it is, with columns as rows, in several rows, and one below the other."""
+    """Yield a chart unchanged, with columns as rows, in several rows, and stacked."""
     yield copy.deepcopy(spec)
     if "facet" in spec and {"row", "column"} & set(spec["facet"]):
         turned = copy.deepcopy(spec)
@@ -83,7 +83,7 @@ def _arrangements(spec: Spec) -> Iterator[Spec]:
 
 
 def _split(spec: Spec, parts: int) -> Spec | None:
-    """Put the columns of a chart into so many rows of columns; None where that cannot be."""
+    """Split the columns of a chart into so many rows; None if it has fewer columns."""
     column = spec.get("facet", {}).get("column")
     order = column.get("sort") if isinstance(column, dict) else None
     if not isinstance(order, list) or len(order) < parts:
@@ -95,7 +95,7 @@ def _split(spec: Spec, parts: int) -> Spec | None:
 
 
 def chunks(order: list[Any], parts: int) -> list[list[Any]]:
-    """Split a list into so many lists, or fewer, of the same length but the last."""
+    """Split a list into at most so many lists, all but the last of the same length."""
     each = -(-len(order) // parts)
     return [order[at : at + each] for at in range(0, len(order), each)]
 
@@ -110,7 +110,7 @@ def panels(spec: Spec, channel: str, names: list[str]) -> Spec:
 
 
 def _upright(channel: Any, was: str) -> Any:  # noqa: ANN401 - a part of a specification
-    """Lay headers anew where columns become rows and rows columns."""
+    """Replace headers for columns that become rows, and rows that become columns."""
     if not isinstance(channel, dict):
         return channel
     header = {} if was == "row" else {"labelAngle": 0, "labelAlign": "left"}
@@ -147,18 +147,18 @@ def _narrowed(spec: Spec, room: float, draw: Callable[[Spec], str]) -> str:
 
 
 def _next(tried: list[tuple[float, float]], room: float, widest: float) -> float:
-    """Guess the share of its panels' widths at which a chart takes the room, from what it took."""
+    """Estimate the share of the panels' widths at which the chart fits, from earlier attempts."""
     aim = 0.985 * room
     share, took = tried[-1]
     if len(tried) == 1:
-        # What is beside the panels stays as it is: a first guess.
+        # A first estimate, as if a fifth of the width did not change with the panels.
         return max(LEAST / widest, share * (1 + (aim - took) / max(took * 0.8, 1.0)))
     other, before = tried[-2]
     slope = (took - before) / (share - other) if share != other else 0.0
     if slope <= 0:
         return share * 0.8 if took > room else -1.0
-    # Panels that are as narrow as they may be hide the slope: without a bound, a guess from there
-    # is a hundred times too wide, and takes Vega some ten seconds.
+    # Panels at their least width hide the slope. Without a bound, the next attempt can be a hundred
+    # times too wide, which takes Vega some ten seconds.
     return min(2 * share, max(LEAST / widest, share + (aim - took) / slope))
 
 
@@ -170,14 +170,14 @@ def _narrow(spec: Spec, share: float) -> None:
             before = view["width"]
             least = max(LEAST, _NAMED * before / _BAR if _fixed(view) else 0.0)
             view["width"] = max(min(least, before), before * share)
-            # A fixed width of bars was for the panel's old one.
+            # Bars of a fixed width become narrower with their panel.
             _bars(view, view["width"] / before)
         if _number(view.get("height")) and _number(view.get("width")):
             view["height"] = min(view["height"], max(110.0, _TALLEST * view["width"]))
 
 
 def _fixed(view: Spec) -> list[Spec]:
-    """Give the bars of a fixed width within a panel."""
+    """Return the bars of a fixed width within a panel."""
     return [
         mark
         for part in views(view)
@@ -188,7 +188,7 @@ def _fixed(view: Spec) -> list[Spec]:
 
 
 def _bars(view: Spec, share: float) -> None:
-    """Make bars of a fixed width narrower with their panel, and turn their numbers and names."""
+    """Scale bars of a fixed width, and turn their numbers and names if they get too narrow."""
     marks = _fixed(view)
     for bar in marks:
         bar["width"] = max(4.0, bar["width"] * min(1.0, share))
@@ -205,7 +205,7 @@ def _bars(view: Spec, share: float) -> None:
 
 
 def _legends(spec: Spec, room: float) -> None:
-    """Break the lines of legends where they are too long, and enlarge the smallest text."""
+    """Break legends into lines that fit, and enlarge the smallest text."""
     for view in views(spec):
         mark = view.get("mark")
         if isinstance(mark, dict) and _number(mark.get("fontSize")):
@@ -228,7 +228,7 @@ def _legends(spec: Spec, room: float) -> None:
 
 
 def _titles(spec: Spec, room: float) -> None:
-    """Break titles into lines of the room they have."""
+    """Break titles of charts and axes into lines that fit."""
     for view in views(spec):
         title = view.get("title")
         own = view["width"] if _number(view.get("width")) else room
@@ -256,7 +256,7 @@ def _titles(spec: Spec, room: float) -> None:
 
 
 def views(spec: Any) -> Iterator[Spec]:  # noqa: ANN401 - a part of a specification
-    """Give a view and all within it."""
+    """Yield a view and all views within it."""
     if not isinstance(spec, dict):
         return
     yield spec

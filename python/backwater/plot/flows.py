@@ -1,4 +1,4 @@
-"""Charts of a run's flows: how long they took, as shares and percentiles."""
+"""Charts of a run's flows: completion times as distributions and percentiles."""
 
 from __future__ import annotations
 
@@ -21,7 +21,7 @@ if TYPE_CHECKING:
 
 UNTIL = {"last_ack": "last ACK", "last_byte": "last byte"}
 ONLY = "only flow"
-# Least sizes of the buckets of the mechanisms' own documents: small, medium, large messages.
+# Lower ends of the size buckets in the documents of mechanisms: small, medium, large messages.
 BUCKETS = ("0 B", "10 KB", "1 MB")
 
 
@@ -29,13 +29,12 @@ class FlowPlots(RunRows):
     """Charts of a run's table of flows."""
 
     def completion(self, *groups: str, until: str = "last_ack") -> ChartType:
-        """Share of each group's flows complete within a time, in us.
+        """Draw the share of each group's flows that are complete within a time, in us.
 
-        The curve of a group of which some are not complete ends below 100 %. Marks are the median,
-        the 90th percentile from 10 flows on, the 99th from 100, of all flows of the group, as far
-        as they are complete, and the time of an only flow, which has no curve. `until` is
-        `last_ack` (at the sender) or `last_byte` (at the receiver); without acknowledgements it is
-        the latter.
+        If a group has incomplete flows, its curve ends below 100 %. Marks are the median, the 90th
+        percentile with 10 flows or more, and the 99th with 100 or more. They are of all flows, and
+        left out if they fall on incomplete ones. A single flow has a mark and no curve. `until` is
+        `last_ack` (at the sender) or `last_byte` (at the receiver, always if a run has no ACKs).
         """
         frame = self._lazy(*groups)
         column = f"fct_{until}_ps"
@@ -51,13 +50,13 @@ class FlowPlots(RunRows):
             times, of = data.ordered(mine, column), mine.select(pl.len()).collect().item()
             counts[group] = data.complete(times.len(), of)
             if times.len() < 2:
-                # A curve of one flow would be a wall.
+                # The curve of one flow would be a vertical line.
                 if times.len():
                     name = "the only flow" if of == 1 else "the only complete flow"
                     marks.append(_marked(group, [times[0]], [1 / of], [name]))
                 continue
             values, shares = data.distribution(times, of)
-            # From the first completion on: no flow is complete before it.
+            # The curve begins at 0 with the first completion.
             values, shares = [times[0], *values], [0.0, *shares]
             parts.append(pl.DataFrame({"group": group, "time": values, "share": shares}))
             at = {
@@ -115,10 +114,10 @@ class FlowPlots(RunRows):
         )
 
     def slowdown(self, *groups: str, sizes: Sequence[str] = BUCKETS) -> ChartType:
-        """Completion over what an idle network takes, by size of flow: percentiles.
+        """Draw percentiles of the slowdown, the time to the last byte over that in an idle network.
 
-        The 90th from 10 flows of a group and size on, the 99th from 100; `sizes` are the least
-        sizes of the buckets.
+        A panel is a bucket of flow sizes; `sizes` are the lower ends of the buckets. The 90th
+        percentile needs 10 flows of a group in a bucket, the 99th 100.
         """
         frame = self._lazy(*groups).filter(pl.col("slowdown").is_not_null())
         order = self._groups(*groups)
@@ -160,10 +159,10 @@ class FlowPlots(RunRows):
                 tooltip=["group", "size", "flows", "percentile", alt.Tooltip("value", format=".4")],
             )
             .properties(
-                # One bucket alone is as wide as the title.
+                # A single bucket is as wide as the title.
                 width=max(150, 420 // len(counts)),
                 height=HEIGHT,
-                title=title("Slowdown: completion over that in an idle network", *below),
+                title=title("Slowdown: completion time over that in an idle network", *below),
             )
         )
         return drawn
@@ -172,9 +171,9 @@ class FlowPlots(RunRows):
 def _marked(
     group: str, times: Sequence[float | None], shares: Sequence[float], names: Sequence[str]
 ) -> pl.DataFrame:
-    """Marks of a group's completion times in ps."""
+    """Return the marks of a group's completion times in ps."""
     about = {"group": group, "time": times, "share": shares, "mark": names}
-    # A group of which not half was complete has no mark.
+    # A group of which less than half is complete has no marks: types must be given.
     kinds = {"group": pl.String, "time": pl.Float64, "share": pl.Float64, "mark": pl.String}
     return pl.DataFrame(about, schema_overrides=kinds)
 

@@ -1,4 +1,4 @@
-"""Charts of a run's jobs: how long their collectives and rounds took."""
+"""Charts of a run's jobs: timelines, and completion times of collectives."""
 
 from __future__ import annotations
 
@@ -25,11 +25,11 @@ class JobPlots(FlowPlots):
     """Charts of a run's tables of jobs."""
 
     def timeline(self, job: str | None = None, *, most: int | None = None) -> ChartType:
-        """When each rank took part in what, and the critical path across them: of the first job.
+        """Draw when each rank took part in collectives, and the critical path, of one job.
 
-        Of a job with several instances, the one that was complete last. `most` ranks have a row,
-        those on the critical path before others; without it 32, or as many as that path has, 96
-        at most.
+        The default is the first job. If it has several instances, the one that ended last is drawn.
+        `most` ranks have a row, those on the critical path before others. The default is 32, or as
+        many as that path has, up to 96.
         """
         every = timelines(self._run, most)
         chosen = [one for one in every if job in (None, one.job)]
@@ -40,11 +40,11 @@ class JobPlots(FlowPlots):
         return chosen[0].chart
 
     def collectives(self) -> ChartType:
-        """Share of each step's collectives complete within a time, in us.
+        """Draw the share of each step's collectives that are complete within a time, in us.
 
-        The curve of a step of which some are not complete ends below 100 %; the mark is the median
-        of all of them, if half are complete. A step whose collectives all took
-        the same time has the mark only; where that is so of every step, each has a bar.
+        If a step has incomplete collectives, its curve ends below 100 %. The mark is the median of
+        all of them, if half are complete. If all collectives of a step took the same time, it has a
+        mark only; if that holds for every step, each has a bar.
         """
         took = collective_times(self._run)
         order = took.sort("start")["step"].unique(maintain_order=True).to_list()
@@ -58,7 +58,7 @@ class JobPlots(FlowPlots):
         ranked = took.sort("step", "time").with_columns(
             share=pl.col("time").rank("max").over("step") / every
         )
-        # From the first completion on: none is complete before it.
+        # The curve begins at 0 with the first completion.
         first = ranked.group_by("step").agg(pl.col("time").min(), share=pl.lit(0.0))
         curves = pl.concat([ranked.select("step", "time", "share").unique(), first])
         curves = curves.filter(pl.len().over("step") > 2).sort("step", "time", "share")
@@ -106,9 +106,9 @@ STEP = pl.col("job").cast(pl.String) + "/" + pl.col("step").cast(pl.String)
 
 
 def collective_times(run: Run) -> pl.DataFrame:
-    """Give a row of each complete collective: step, as JOB/STEP, time in us, start.
+    """Return complete collectives: step (JOB/STEP), time in us, start in ps.
 
-    Raises `InputError` if there is none.
+    Raises `InputError` if there are none.
     """
     frame = scan(run, "collectives")
     if frame is None:
@@ -136,7 +136,7 @@ def _counts(run: Run) -> dict[str, tuple[int, int]]:
 
 
 def _bars(spans: pl.DataFrame, order: list[str], below: str) -> ChartType:
-    """Draw the one time of each step: a distribution of one value is none."""
+    """Draw one bar per step, if all collectives of each step took the same time."""
     x = alt.X("time:Q", title=TIME, scale=alt.Scale(nice=True, padding=0))
     y = alt.Y("step:N", title=None, sort=order)
     tip = alt.Tooltip("time", title="us", format=".6")
@@ -148,6 +148,6 @@ def _bars(spans: pl.DataFrame, order: list[str], below: str) -> ChartType:
     layers: ChartType = alt.layer(drawn, text).properties(
         width=WIDTH,
         height=alt.Step(34),
-        title=title(TITLE, f"{below}; all of a step took the same"),
+        title=title(TITLE, f"{below}; those of a step all took the same time"),
     )
     return layers

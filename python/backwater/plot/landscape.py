@@ -1,7 +1,7 @@
 """Charts laid out for a slide, which is wide and low: panels side by side, or on several slides.
 
-Of a chart several arrangements are tried, and the one taken whose text is largest. Where even that
-is too small to be read from the back of a room, its panels go on several slides.
+Of several arrangements, the one with the largest text is taken. If even that is too small to be
+read from the back of a room, the panels are spread over several slides.
 """
 
 from __future__ import annotations
@@ -19,21 +19,21 @@ if TYPE_CHECKING:
     Spec = dict[str, Any]
 
 READABLE = 0.85
-"""How large text may be beside that of a chart as it is, whose labels have 12 points on a slide."""
+"""The least scale of readable text; at scale 1, labels have 12 points on a slide."""
 _GOOD = 0.97
 _HEIGHTS = (1.0, 0.75, 0.55)
 _FULL, _MOST = 0.75, 1.7
-"""Of a box, what is not worth filling; and how much higher panels become to fill it."""
+"""The share of a box that is filled enough; the most by which panels become higher to fill it."""
 
 
 def heading(chart: Any) -> str:  # noqa: ANN401 - some Altair chart
-    """Give a chart's title."""
+    """Return a chart's title."""
     text = getattr(getattr(chart, "title", None), "text", "")
     return " ".join(text) if isinstance(text, list) else str(text)
 
 
 def specification(chart: Any) -> Spec:  # noqa: ANN401 - as above
-    """Give the specification of a chart for a slide: its title is the slide's, its notes stay."""
+    """Return the specification of a chart without its title, which the slide has; notes stay."""
     import altair as alt
 
     with alt.theme.enable(NAME):
@@ -47,7 +47,7 @@ def specification(chart: Any) -> Spec:  # noqa: ANN401 - as above
 
 
 def drawn(chart: Any, width: float, height: float) -> list[str]:  # noqa: ANN401 - as above
-    """Draw a chart into boxes of a width and height, in points, as SVG: one, or one a slide."""
+    """Draw a chart as SVG into one box of a width and height in points, or into one per slide."""
     spec = specification(chart)
     whole = _best(spec, width, height)
     if whole[0] >= READABLE:
@@ -64,7 +64,7 @@ def drawn(chart: Any, width: float, height: float) -> list[str]:  # noqa: ANN401
 
 
 def _filled(spec: Spec, whole: tuple[float, str], width: float, height: float) -> str:
-    """Make a chart higher that leaves much of its box empty, as long as its text stays as large."""
+    """Enlarge a chart that leaves much of its box empty, if its text does not get smaller."""
     tall = fit.size(whole[1])[1] * whole[0]
     if tall > _FULL * height:
         return whole[1]
@@ -75,7 +75,7 @@ def _filled(spec: Spec, whole: tuple[float, str], width: float, height: float) -
 def _best(
     spec: Spec, width: float, height: float, heights: tuple[float, ...] = _HEIGHTS
 ) -> tuple[float, str]:
-    """Give the drawing whose text is largest in the box, and how large that is."""
+    """Return the scale of the largest text that fits the box, and the drawing with it."""
     best = (0.0, "")
     for high in heights:
         for one in _arranged(spec):
@@ -120,7 +120,7 @@ def _lower(spec: Spec, share: float) -> Spec:
 
 
 def _parted(spec: Spec, many: int) -> list[Spec] | None:
-    """Give a chart's panels in so many charts; None where it has not as many."""
+    """Split a chart's panels into so many charts; None if it has fewer panels."""
     if len(spec.get("vconcat", ())) >= many:
         parts = fit.chunks(spec["vconcat"], many)
         return [copy.deepcopy({**spec, "vconcat": part}) for part in parts]

@@ -15,7 +15,7 @@ if TYPE_CHECKING:
 
 
 def whiskers(base: alt.Chart, rows: pl.DataFrame, axis: str | None = None) -> list[alt.Chart]:
-    """Draw confidence intervals, if there are any; `axis` as the other layers call it."""
+    """Draw confidence intervals, if there are any; `axis` is the title of the shared axis."""
     if rows["low"].is_null().all():
         return []
     y = alt.Y("low:Q", title=axis)
@@ -25,7 +25,7 @@ def whiskers(base: alt.Chart, rows: pl.DataFrame, axis: str | None = None) -> li
 def diamonds(
     base: alt.Chart, rows: pl.DataFrame, tips: list[Any], axis: str | None = None
 ) -> list[alt.Chart]:
-    """Draw published numbers, if there are any; `axis` as the other layers call it."""
+    """Draw published numbers, if there are any; `axis` is the title of the shared axis."""
     if rows["published"].is_null().all():
         return []
     mark = base.mark_point(
@@ -35,16 +35,16 @@ def diamonds(
 
 
 def tooltips(name: str, form: str = ".5") -> list[Any]:
-    """Tell what a mark stands for under the pointer."""
+    """Return the tooltip of a mark."""
     numbers = [alt.Tooltip(column, format=form) for column in ("value", "published", "low", "high")]
     return ["case", name, "what", *numbers, "seeds"]
 
 
 def header(cases: Sequence[str]) -> alt.Header:
-    """Case names lie flat beside or above their cells."""
+    """Return a header with case names that are not turned."""
     return alt.Header(labelAngle=0, labelAlign="left" if max(map(len, cases)) > 8 else "center")
 
 
 def angle(cases: Sequence[str]) -> int:
-    """Turn the names of cases where they are long."""
+    """Return the angle of case names: long ones are slanted."""
     return 0 if max(map(len, cases)) <= 10 else -30

@@ -1,12 +1,12 @@
-"""How wide text is, and where it is broken: for titles of narrow figures, and for slides.
+"""Widths of text and line breaks, for titles of narrow figures and for slides.
 
 Widths are those of Helvetica (Adobe Font Metrics, 1990), which Arial and Liberation Sans share.
-Other typefaces of that kind differ by a few percent, which is what `SURE` is for.
+Other sans-serif typefaces differ by a few percent, for which `SURE` leaves room.
 """
 
 from __future__ import annotations
 
-# Thousandths of the size, by width.
+# Characters by their width, in thousandths of the font size.
 _WIDTHS = {
     191: "'",
     222: "ijl",
@@ -31,19 +31,19 @@ _WIDTHS = {
     1015: "@",
 }
 _WIDTH = {sign: width for width, signs in _WIDTHS.items() for sign in signs}
-# What the table does not have: no letter of Europe is wider than this; those of Asia are square.
+# Other characters: European letters are no wider than this, and Asian ones are square.
 _OTHER, _WIDE = 722, 1000
 _ASIA = "\u2e80"
 BOLD = 1.09
-"""How much wider bold text is, at most."""
+"""The most by which bold text is wider, as a factor."""
 MONO = 0.6
-"""The width of a sign of Courier and its likes, as a share of the size."""
+"""The width of a character of a monospaced typeface, as a share of the font size."""
 SURE = 1.03
-"""Room that is left for typefaces that are a little wider."""
+"""A margin, as a factor, for typefaces that are a little wider."""
 
 
 def width(text: str, size: float, *, bold: bool = False, mono: bool = False) -> float:
-    """Give the width of a line of text, in the unit of its size."""
+    """Return the width of a line of text, in the unit of its font size."""
     if mono:
         return SURE * MONO * size * sum(2 if sign >= _ASIA else 1 for sign in text)
     whole = sum(_WIDTH.get(sign, _WIDE if sign >= _ASIA else _OTHER) for sign in text)
@@ -53,7 +53,7 @@ def width(text: str, size: float, *, bold: bool = False, mono: bool = False) -> 
 def broken(
     text: str, room: float, size: float, *, bold: bool = False, mono: bool = False
 ) -> list[str]:
-    """Break text into lines that fit into so much room, between words where that can be."""
+    """Break text into lines no wider than `room`, between words if possible."""
 
     def fits(line: str) -> bool:
         return width(line, size, bold=bold, mono=mono) <= room
@@ -75,7 +75,7 @@ def broken(
 
 
 def _parts(word: str, fits: object) -> list[str]:
-    """Break a word that is wider than a line: after signs within it, else anywhere."""
+    """Break a word that is wider than a line: after punctuation if possible, else anywhere."""
     assert callable(fits)
     parts = []
     while not fits(word) and len(word) > 1:
@@ -88,7 +88,7 @@ def _parts(word: str, fits: object) -> list[str]:
 
 
 def balanced(text: str, room: float, size: float, *, bold: bool = False) -> list[str]:
-    """Break text as `broken` does, into as few lines, of nearly the same width."""
+    """Break text into as few lines as `broken` does, but of nearly the same width."""
     lines = broken(text, room, size, bold=bold)
     if len(lines) < 2:
         return lines

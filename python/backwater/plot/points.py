@@ -1,4 +1,4 @@
-"""What charts of a study are drawn from: its measured points beside the published numbers."""
+"""The data of a study's charts: its measured points and the published numbers."""
 
 from __future__ import annotations
 
@@ -21,7 +21,7 @@ if TYPE_CHECKING:
 
 
 class StudyPoints:
-    """A study's points as rows: one a case, mechanism (or setup) and measure."""
+    """A study's points as rows, one per case, mechanism (or setup) and measure."""
 
     def __init__(self, outcome: Outcome) -> None:
         self._outcome = outcome
@@ -29,7 +29,7 @@ class StudyPoints:
         self._mechanisms = list(self._study.mechanisms)
 
     def _sample(self, case: str, mechanism: str, measure: str, setup: str = TABLE) -> Sample | None:
-        """A point's values over its seeds; None where it was not run or has none."""
+        """Return a point's values over its seeds; None if it was not run or has none."""
         point = self._outcome.points.get(Key(case, mechanism, setup))
         sample = None if point is None else point.get(measure)
         return sample if sample is not None and sample.values else None
@@ -67,7 +67,7 @@ class StudyPoints:
         cases: Sequence[str] | None,
         mechanisms: Sequence[str] | None,
     ) -> tuple[pl.DataFrame, list[str]]:
-        """Points of the setups beside the table, and of the table's own under its mechanisms."""
+        """Return points of the setups of block `beside`, with the table's own, and setup names."""
         blocks = {block.id: block for block in self._study.beside}
         if beside not in blocks:
             raise InputError(
@@ -93,12 +93,12 @@ class StudyPoints:
                         row = {"case": case, "setup": name, **point, "published": None}
                         about = {"of": mechanism, "own": block.own or mechanism}
                         rows.append(row | ({"mechanism": mechanism} if several else about))
-        # By case, as in the other charts.
+        # In the order of cases, as in the other charts.
         rows.sort(key=lambda row: [case.id for case in self._study.cases].index(row["case"]))
         return frame_of(rows), order
 
     def _reduction(self, case: str, mechanism: str, name: str, base: str) -> float | None:
-        """The published improvement: as a number of its own, or by two published times."""
+        """Return the published improvement: a number of its own, or computed from two times."""
         for number in self._study.numbers:
             here = (number.case, number.mechanism, number.quantity, number.against)
             if here == (case, mechanism, name, base):
@@ -107,14 +107,14 @@ class StudyPoints:
         return None if ours is None or not theirs else 1 - ours / theirs
 
     def _published(self, case: str, mechanism: str, measure: str) -> dict[str, float]:
-        """Published statistics of a point, of most seeds where there are several."""
+        """Return published statistics of a point; of several, those over the most seeds."""
         wanted = (case, mechanism, measure)
         found = [n for n in self._study.numbers if (n.case, n.mechanism, n.quantity) == wanted]
         found.sort(key=lambda n: math.inf if n.first is None else n.first)
         return {n.over: n.value for n in found}
 
     def _notes(self, rows: pl.DataFrame) -> list[str]:
-        """Say what a chart's marks are, and over how many seeds."""
+        """Return the notes that explain a chart's marks and name the number of seeds."""
         notes = [self._seeds(rows["seeds"].to_list())]
         if rows["published"].is_not_null().any():
             notes.append("hollow diamonds: published")
@@ -129,7 +129,7 @@ class StudyPoints:
 
 
 def _point(measure: Measure, sample: Sample) -> dict[str, Any]:
-    """What a chart needs of one measured point."""
+    """Return what a chart needs of one measured point."""
     spread = Spread.of(sample.values)
     unit = measure.unit
     return {
@@ -142,7 +142,7 @@ def _point(measure: Measure, sample: Sample) -> dict[str, Any]:
 
 
 def frame_of(rows: list[dict[str, Any]]) -> pl.DataFrame:
-    """Make rows a table, with numbers as such even where all of them are missing."""
+    """Make a table of rows; columns of numbers have that type even if all values are missing."""
     floats = ("value", "low", "high", "published")
     return pl.DataFrame(rows, infer_schema_length=None).with_columns(
         pl.col(name).cast(pl.Float64) for name in floats if rows

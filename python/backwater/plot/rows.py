@@ -1,4 +1,4 @@
-"""What charts of a run are drawn from, and how samples become lines over time."""
+"""The data of a run's charts, and samples drawn as lines over time."""
 
 from __future__ import annotations
 
@@ -20,22 +20,22 @@ if TYPE_CHECKING:
 
     from backwater.results import Run
 
-# A rate is a mean over a step, and of few packets it says nothing.
+# A rate is a mean over a time step, and needs many packets in it. So steps are few.
 RATE_STEPS = 90
 CAPPED = 24
-"""Ports, links or flows that a chart lists at most."""
+"""The most ports, links or flows in a chart."""
 
 
 class RunRows:
-    """A run's flows, links and samples as charts need them."""
+    """The flows, links and samples of a run for its charts."""
 
     def __init__(self, run: Run, whole: tuple[int, int] | None = None) -> None:
-        """Draw a run; `whole` is what axes of time cover (ps), if not the window that is drawn."""
+        """Take a run; `whole` is the range of time axes in ps, by default the window drawn."""
         self._run = run
         self._whole = whole
 
     def _clock(self, begin_ps: int, end_ps: int) -> tuple[alt.Scale, float, str]:
-        """Give the scale of time, whatever there is to draw in it, its unit in ps, and its name."""
+        """Return the time scale, its unit in ps, and the name of the unit."""
         low, high = self._whole or (begin_ps, end_ps)
         factor, unit = clock(high)
         return alt.Scale(domain=[low / factor, high / factor], nice=False), factor, unit
@@ -55,7 +55,7 @@ class RunRows:
         return frame.filter(pl.col("group").is_in(groups)) if groups else frame
 
     def _groups(self, *groups: str) -> list[str]:
-        """Groups in the scenario's order, which is that of their flows' numbers."""
+        """Return the groups in the order of the scenario, which is that of flow numbers."""
         frame = self._lazy(*groups).group_by("group").agg(pl.col("flow_id").min())
         found: list[str] = frame.sort("flow_id").collect()["group"].to_list()
         missing = [group for group in groups if group not in found]
@@ -67,7 +67,7 @@ class RunRows:
         return found
 
     def _first_flows(self, *groups: str) -> pl.DataFrame:
-        """Name the first flows of the groups, as many as a chart lists: columns flow_id, line."""
+        """Name the first flows of the groups, at most `CAPPED`: columns flow_id, line."""
         first = self._lazy(*groups).select("flow_id", "group").bottom_k(CAPPED, by="flow_id")
         number = pl.col("flow_id").rank("dense").over("group")
         return (
@@ -79,7 +79,7 @@ class RunRows:
     def _links(
         self, wanted: Sequence[str], values: pl.DataFrame, names: pl.DataFrame, most: int
     ) -> list[str]:
-        """The links that were asked for, or those with the greatest values."""
+        """Return the requested links, or those with the greatest values."""
         known = set(names["link"].to_list())
         if wanted:
             links = [
@@ -89,7 +89,7 @@ class RunRows:
                 if link not in known:
                     raise InputError(
                         f"no port leads {link}",
-                        "written as NODE → PEER; the table of ports has them",
+                        "write NODE → PEER, as in the table of ports",
                     )
             return links
         peak = values.group_by("link").agg(pl.col("value").max())
@@ -108,14 +108,14 @@ class RunRows:
         head: alt.TitleParams,
         most: int = data.MOST_STEPS,
     ) -> ChartType:
-        """Draw samples as lines; a sample that is not there is one of 0."""
+        """Draw samples as lines; a missing sample is 0."""
         interval = self._interval()
         begin, end = data.window_of(self._run, window)
         times, together = data.grid(begin, end, interval, most)
         if times.is_empty() or not lines:
             raise InputError(
                 f"none of the samples, taken every {time_text(interval)}, found anything to draw",
-                "a shorter output.interval sees more",
+                "a shorter output.interval finds more",
             )
         time, unit_ps, unit = self._clock(begin, end)
         full = (
@@ -152,10 +152,10 @@ class RunRows:
         layers: list[Any] = [line]
         if most == RATE_STEPS:
             step = together * interval
-            said += f"; mean over {time_text(step)}, shorter bursts are levelled"
+            said += f"; mean over {time_text(step)}, shorter bursts are averaged out"
             further = data.coarse(self._run, step)
         elif banded:
-            # Its colour by no scale: the legend would show pale patches instead of dashes.
+            # Without a scale: otherwise the legend shows pale patches instead of dashes.
             band = base.mark_area(opacity=0.22).encode(
                 y="low:Q", y2="high:Q", fill=alt.Fill("shade:N", scale=None), detail="link:N"
             )

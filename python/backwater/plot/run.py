@@ -1,4 +1,4 @@
-"""Charts of one run: `run.plot.queue()`, `run.plot.completion()` and so on."""
+"""Charts of one run, such as `run.plot.queue()` and `run.plot.completion()`."""
 
 from __future__ import annotations
 
@@ -23,7 +23,7 @@ if TYPE_CHECKING:
 
 
 class RunPlots(JobPlots):
-    """Charts of a run. Times begin at the run's start; what a chart leaves out, it says."""
+    """Charts of a run. Times begin at the run's start. A chart names what it leaves out."""
 
     def queue(
         self,
@@ -31,9 +31,9 @@ class RunPlots(JobPlots):
         most: int = 4,
         window: Sequence[str] | None = None,
     ) -> ChartType:
-        """What waited for ports over time, in KB: `queue("leaf0 → h0")`, or the deepest `most`.
+        """Draw the queues of ports over time, in KB: those named, or the `most` deepest.
 
-        A link is written as NODE → PEER or NODE->PEER. Where steps stand for several samples, the
+        A link is written as `"leaf0 → h0"` or `"leaf0->h0"`. If a step has several samples, the
         line is their mean and the band their range. Needs `output.queues`.
         """
         names = data.port_names(self._run)
@@ -57,10 +57,10 @@ class RunPlots(JobPlots):
     def throughput(
         self, *groups: str, window: Sequence[str] | None = None, each: bool = False
     ) -> ChartType:
-        """Payload that the receivers of each group got, over time, in Gb/s.
+        """Draw the payload that the receivers of each group got over time, in Gb/s.
 
-        `each` draws a line a flow instead of one a group. Needs `output.flows`; a group of which
-        `output.nodes` leaves out a sender is not drawn.
+        `each` draws one line per flow instead of one per group. Needs `output.flows`. A group is
+        left out if `output.nodes` leaves out one of its senders.
         """
         sampled = data.series(self._run, "flow_received_bytes").select(flow_id="flow").unique()
         interval = self._interval()
@@ -88,7 +88,7 @@ class RunPlots(JobPlots):
         )
 
     def _sampled_groups(self, sampled: pl.LazyFrame, interval: int, *groups: str) -> list[str]:
-        """Give those of the groups of which every flow was sampled that a sample could find."""
+        """Return the groups in which all flows were sampled that last until a sampling time."""
         start = pl.col("start_ps").cast(pl.Int64)
         end = (start + pl.col("fct_last_byte_ps").cast(pl.Int64)).fill_null(end_ps(self._run))
         missed = (
@@ -106,7 +106,7 @@ class RunPlots(JobPlots):
         return drawn
 
     def sent(self, *links: str, most: int = 4, window: Sequence[str] | None = None) -> ChartType:
-        """What ports sent over time, in Gb/s of frames. Needs `output.links`."""
+        """Draw what ports sent over time, in Gb/s of frames. Needs `output.links`."""
         names = data.port_names(self._run)
         sent = data.series(self._run, "sent_bytes").collect().join(names, on=["node", "port"])
         chosen = self._links(links, sent, names, most)
@@ -171,15 +171,15 @@ class RunPlots(JobPlots):
                 width=WIDTH,
                 height=alt.Step(18),
                 title=title(
-                    "Ports that their neighbours held",
-                    f"looked at every {time_text(interval)}{left}",
+                    "Ports paused by their neighbours",
+                    f"sampled every {time_text(interval)}{left}",
                 ),
             )
         )
         return drawn
 
     def pauses(self, *, most: int = CAPPED) -> ChartType:
-        """How often and for how long each port was paused, over the whole run."""
+        """Draw how often and for how long each port was paused, over the whole run."""
         names = data.port_names(self._run)
         frame = scan(self._run, "ports")
         assert frame is not None
@@ -214,7 +214,7 @@ class RunPlots(JobPlots):
         )
 
     def control(self, *, window: Sequence[str] | None = None) -> ChartType:
-        """Control messages sent, by kind, over time."""
+        """Draw the control messages sent over time, by kind."""
         frame = scan(self._run, "control")
         if frame is None:
             raise InputError("the run sent no control message", "none of its mechanisms has acted")

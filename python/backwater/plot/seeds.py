@@ -1,4 +1,4 @@
-"""Charts over the seeds of repeated runs: what holds for all of them, with 95 % intervals."""
+"""Charts over the seeds of repeated runs: means with 95 % intervals."""
 
 from __future__ import annotations
 
@@ -23,20 +23,19 @@ if TYPE_CHECKING:
     from backwater.results import Run
 
 SHARES = [*(i / 50 for i in range(46)), *(0.9 + i / 200 for i in range(1, 21))]
-"""Shares of flows at which runs are put together: closer at the tail."""
+"""Shares of flows at which runs are averaged: closer at the tail."""
 WIDE, LINEAR = 5.0, 0.1
-"""Shares from which on differences are drawn by logarithms, and up to which they are not."""
+"""Differences above `WIDE` get a logarithmic axis, which is linear up to `LINEAR` (shares)."""
 GROUPS = 12
-"""Groups that a chart lists."""
+"""The most groups in a chart."""
 
 
 def completion(lines: Mapping[str, tuple[Sequence[Run], str]], head: str) -> ChartType:
-    """Share of flows complete within a time: the mean over runs, and its interval as a band.
+    """Draw the share of flows complete within a time: the mean over runs, its interval as a band.
 
-    `lines` gives each line its runs and the group of flows. At every share of all flows the times
-    by which each run had so many complete are put together. A line ends where a run has no more
-    complete flows: beyond, the mean would be of the other runs. Raises `InputError` if no line has
-    a beginning.
+    `lines` has the runs and the group of flows of each line. At each share of all flows, the line
+    is the mean of the times by which the runs had completed so many. It ends where the first run
+    has no more complete flows. Raises `InputError` if every line is empty.
     """
     found: dict[str, list[tuple[pl.Series, int]]] = {}
     reached: dict[str, float] = {}
@@ -66,7 +65,7 @@ def completion(lines: Mapping[str, tuple[Sequence[Run], str]], head: str) -> Cha
                 | {"low": max(0.0, spread.low), "high": high}
             )
     names = list(found)
-    # The legend's signs are lines, not as faint as the bands.
+    # Symbols of the legend are lines, not as faint as the bands.
     shade = colour("line", names).legend(symbolOpacity=1, symbolType="stroke")
     axis = f"completion time to the last {until} ({unit})"
     room = alt.Scale(zero=False, padding=12)
@@ -101,7 +100,7 @@ def completion(lines: Mapping[str, tuple[Sequence[Run], str]], head: str) -> Cha
 
 
 def _place(share: float, count: int) -> int:
-    """Give the place of the first of so many values in order up to which the share lies."""
+    """Return the index of the first of `count` sorted values by which the share is reached."""
     return min(count - 1, max(0, math.ceil(share * count - 1e-9) - 1))
 
 
@@ -109,7 +108,7 @@ _EDGES = (("time", "mean"), ("low", "from"), ("high", "to"))
 
 
 def _times(run: Run, group: str) -> tuple[str, pl.Series, int]:
-    """Give the column of a group's completion times, these in order, and how many flows it has."""
+    """Return the column of a group's completion times, the sorted times, and its flows."""
     frame = scan(run, "flows")
     if frame is None:
         return "fct_last_byte_ps", pl.Series([], dtype=pl.Float64), 0
@@ -123,13 +122,13 @@ def _times(run: Run, group: str) -> tuple[str, pl.Series, int]:
 
 
 def intervals(rows: Sequence[Mapping[str, Any]], head: str, below: str) -> ChartType:
-    """Means with their intervals: a panel a quantity, a line a group.
+    """Draw means with their intervals: one panel per quantity, one line per group.
 
-    A row has `panel` (quantity and unit), `of`, `mean`, `ci_low`, `ci_high`, `min` and `max`.
-    Grey: the least and the greatest of a run. Raises `InputError` without rows.
+    A row has `panel` (quantity and unit), `of`, `mean`, `ci_low`, `ci_high`, `min` and `max`. Grey
+    bars go from the least run to the greatest. Raises `InputError` without rows.
     """
     if not rows:
-        raise InputError("there is nothing to draw with an interval", "one run has none")
+        raise InputError("no number has an interval", "an interval needs two runs")
     panels = list(dict.fromkeys(str(row["panel"]) for row in rows))
     charts = []
     for panel in panels:
@@ -162,10 +161,10 @@ _TOLD = ("mean", "ci_low", "ci_high", "min", "max")
 def differences(
     rows: Sequence[Mapping[str, Any]], shown: Sequence[str], base: str, among: Sequence[str]
 ) -> ChartType:
-    """How much others differ from a base in percent, with intervals: a line a metric.
+    """Draw by how many percent scenarios differ from a base, with intervals: one line per metric.
 
     A row has `metric`, `scenario`, `share`, `low`, `high` (shares of the base's mean). Each
-    scenario has the colour that it has `among` all.
+    scenario keeps the colour that it has `among` all.
     """
     if not rows:
         raise InputError("nothing differs", "all metrics that can be compared are the same")
@@ -175,8 +174,8 @@ def differences(
     most = max(abs(float(row[end])) for row in rows for end in ("low", "high", "share"))
     ticks = [-1.0, -LINEAR, 0.0, LINEAR, *(10.0**n for n in range(int(math.log10(most)) + 1))]
     percent = alt.Axis(format="+,.0%", values=ticks if most > WIDE else alt.Undefined)
-    # One that is a hundred times as much would leave no room to all others. Points at the ends
-    # stand apart from the labels of metrics.
+    # On a linear axis, a difference of a hundred times would leave no room for others. Padding
+    # keeps points at the ends apart from the labels of metrics.
     scale = (
         alt.Scale(type="symlog", constant=LINEAR, padding=12, nice=False)
         if most > WIDE

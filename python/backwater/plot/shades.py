@@ -1,7 +1,7 @@
-"""Themes of drawings: light as they are drawn, dark for dark slides, print in black on white.
+"""Themes of drawings: light, dark for dark slides, and print in black on white.
 
-Every drawing, be it a chart or the fabric, uses the colours of `theme`. A theme changes them in the
-finished SVG, so that charts need not know of it.
+All drawings use the colours of `theme`: charts and the fabric. A theme replaces them in the
+finished SVG, so that the code of charts does not depend on it.
 """
 
 from __future__ import annotations
@@ -19,7 +19,7 @@ if TYPE_CHECKING:
 LIGHT, DARK, PRINT = "light", "dark", "print"
 THEMES = (LIGHT, DARK, PRINT)
 DARK_PAPER, DARK_INK, DARK_FAINT, DARK_GRID = "#14181d", "#eef1f4", "#a9b4bf", "#333b44"
-# The colours of Okabe and Ito, the dark ones lightened until they stand out from dark paper.
+# The colours of Okabe and Ito, lightened where they are too dark for a dark background.
 _ON_DARK = ("#ff8a4c", "#4aa8e8", "#3ecf9f", "#e6a3c6", "#f2b84b", "#8fd0f5", "#ffffff")
 _DARK = {
     **{colour.lower(): other for colour, other in zip(COLOURS, _ON_DARK, strict=True)},
@@ -31,7 +31,7 @@ _DARK = {
     FAINT: DARK_FAINT,
     GRID: DARK_GRID,
 }
-# In print, lines between things are grey; whatever stands for a value is black or hatched.
+# In print, grid lines are grey; marks of values are black or hatched.
 _PRINT = {INK: "#000000", FAINT: "#333333", GRID: "#dddddd"}
 _COLOUR = re.compile(
     r'(?P<name>\b(?:fill|stroke|stop-color)=")(?P<value>#[0-9a-fA-F]{3,8}|rgb\([^)]*\)|[a-z]+)"'
@@ -41,7 +41,7 @@ _SVG = "{http://www.w3.org/2000/svg}"
 _AREAS = {"mark-rect", "mark-area"}
 ElementTree.register_namespace("", _SVG[1:-1])
 
-# Hatches of areas in print: plain black, white, lines either way, crossed, level, dots.
+# Hatches of areas in print: dark grey, white, diagonal lines, crossed, level, dots, light grey.
 _LINE = '<path d="M0 3.5H7" stroke="black" stroke-width="{}"/>'
 _HATCHES = (
     ("", '<rect width="7" height="7" fill="#4d4d4d"/>'),
@@ -58,16 +58,16 @@ _KINDS = [colour.lower() for colour in (*COLOURS, *GREYS)]
 
 
 def themed(svg: str, theme: str) -> str:
-    """Give a drawing in a theme, one of THEMES."""
+    """Return a drawing in a theme, one of THEMES."""
     if theme == DARK:
         return _COLOUR.sub(lambda found: f'{found["name"]}{_dark(found["value"])}"', svg)
     return _printed(svg) if theme == PRINT else svg
 
 
 def dark_rules(drawings: Iterable[str]) -> str:
-    """Give rules of CSS by which drawings, and what a page draws anew, have the dark colours.
+    """Return CSS rules with the dark colours, for drawings and for what a page draws later.
 
-    A rule is stronger than the colour that an element names itself.
+    A rule overrides the colour in an element's own attribute.
     """
     found = {
         (found["name"].rstrip('="'), found["value"].lower())
@@ -89,12 +89,12 @@ def _dark(value: str) -> str:
     if rgb is None:
         return value
     hue, light, full = colorsys.rgb_to_hls(*rgb)
-    # White becomes the paper, and black the ink.
+    # White becomes the background, and black the text colour.
     return _hex(colorsys.hls_to_rgb(hue, 0.95 - 0.86 * light, full * 0.9))
 
 
 def _printed(svg: str) -> str:
-    """Give a drawing in black on white: areas hatched by their colours, all else by luminance."""
+    """Return a drawing in black on white: areas hatched by colour, the rest by luminance."""
     root = ElementTree.fromstring(svg)
     bars = any(
         "role-mark" in names and _AREAS & set(names)
@@ -138,7 +138,7 @@ def _hatches(used: set[int]) -> ElementTree.Element:
 
 
 def _ink(value: str) -> str:
-    """Give a colour in print: what stands for a kind is black, all else as light as it is."""
+    """Return a colour in print: black for colours of series, else a grey as light as it is."""
     if value in _KINDS:
         return "#000000"
     if value in _PRINT:

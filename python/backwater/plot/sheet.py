@@ -1,10 +1,10 @@
-"""A drawing as a paper or a slide needs it: width, typeface, theme, and the kind of file.
+"""The form of a drawing for a paper or a slide: width, typeface, theme, and kind of file.
 
     sheet = Sheet(width=length("8.5cm"), theme="print")
     Path("x.pdf").write_bytes(sheet.octets(run.plot.completion(), "pdf"))
 
-Text follows the width: labels of axes have 7.5 points in a column of 9 cm or less, 9 in a page of
-17 cm or more, and in between what lies between. Without a width a chart has its own.
+The size of text depends on the width: labels of axes have 7.5 points up to 9 cm, 9 points from
+17 cm on, and are interpolated between. Without a width, a chart keeps its own.
 """
 
 from __future__ import annotations
@@ -25,20 +25,20 @@ from backwater.plot.engine import engine
 from backwater.plot.shades import LIGHT, THEMES, themed
 from backwater.plot.theme import FONT, NAME
 
-# Vega-Lite as Altair writes it: v6.4.1 is vl-convert's 6.4.
+# The version of Vega-Lite that Altair writes: vl-convert calls v6.4.1 just 6.4.
 VEGA_LITE = alt.SCHEMA_VERSION.removeprefix("v").rpartition(".")[0]
 PNG_SCALE = 3.125
-"""Pixels a CSS pixel: 300 to the inch."""
+"""Pixels per CSS pixel: 300 dpi."""
 KINDS = ("svg", "pdf", "png")
 INCH = 96.0
-"""CSS pixels."""
+"""CSS pixels per inch."""
 _UNITS = {"cm": INCH / 2.54, "mm": INCH / 25.4, "in": INCH, "pt": INCH / 72}
 _LENGTH = re.compile(r"\s*(?P<number>\d+(?:\.\d*)?|\.\d+)\s*(?P<unit>[A-Za-z\"%]*)\s*")
 NARROW, WIDE = 3 * _UNITS["cm"], 100 * _UNITS["cm"]
-# Widths and the points of labels there; labels have 12 CSS pixels, 9 points, in a chart.
+# Two widths, and the points of labels there. In a chart, labels have 12 CSS pixels: 9 points.
 _COLUMN, _PAGE = 9 * _UNITS["cm"], 17 * _UNITS["cm"]
 _LEAST, _USUAL = 7.5, 9.0
-# Typefaces with the widths of others, which are there wherever Backwater is.
+# Typefaces of the same widths, which are always available.
 _LIKE = {
     "arial": "Liberation Sans",
     "helvetica": "Liberation Sans",
@@ -60,7 +60,7 @@ _BOX = re.compile(r'viewBox="([\d.eE+-]+) ([\d.eE+-]+) ([\d.eE+-]+) ([\d.eE+-]+)
 
 
 def length(text: str, place: str = "--width") -> float:
-    """Read a length such as `8.5cm`, in CSS pixels. Raises `InputError`, which names the place."""
+    """Read a length such as `8.5cm`, in CSS pixels. Raises `InputError`, which names `place`."""
     found = _LENGTH.fullmatch(text)
     units = ", ".join(_UNITS)
     if found is None:
@@ -74,16 +74,16 @@ def length(text: str, place: str = "--width") -> float:
     pixels = float(found["number"]) * _UNITS[found["unit"]]
     if not NARROW <= pixels <= WIDE:
         raise InputError(
-            f"{place} {text}: not from 3 cm to 100 cm, in which text can be read",
-            "a column of a paper has 8.5cm, a page 17cm",
+            f"{place} {text}: is not from 3 cm to 100 cm, where text can be read",
+            "a column of a paper is 8.5cm wide, a page 17cm",
         )
     return pixels
 
 
 def family(name: str, place: str = "--font") -> str:
-    """Give the family that a drawing names for a typeface. Raises `InputError` if it is not here.
+    """Return the font family for a typeface. Raises `InputError` if it is not installed.
 
-    Text is laid out by the typeface's widths: without it a drawing would have gaps and overlaps.
+    Text is laid out by the widths of the typeface; without it a drawing has gaps and overlaps.
     """
     plain = name.strip().strip("'\"")
     if not plain or re.search(r"[<>&;{}\"'\\\x00-\x1f]", plain):
@@ -94,14 +94,14 @@ def family(name: str, place: str = "--font") -> str:
     if not _known(plain):
         raise InputError(
             f"{place} {name}: this machine has no such typeface",
-            "one that is installed; Arial, Helvetica, Times New Roman and Courier New always do",
+            "name an installed one; Arial, Helvetica, Times New Roman and Courier New always work",
         )
     return plain
 
 
 @cache
 def _known(name: str) -> bool:
-    """Whether there is a typeface: then it does not matter which others are named after it."""
+    """Whether a typeface is installed: if so, fallback families do not change the drawing."""
 
     def drawn(first: str, otherwise: str) -> bytes:
         return bytes(engine().svg_to_png(_PROBE.format(escape(first), otherwise)))
@@ -112,24 +112,24 @@ def _known(name: str) -> bool:
 
 @dataclass(frozen=True)
 class Sheet:
-    """How something is drawn."""
+    """How to draw something."""
 
     width: float | None = None
-    """In CSS pixels, 96 to the inch; None: as wide as the chart is."""
+    """In CSS pixels, 96 to the inch; None: the chart's own width."""
     font: str | None = None
-    """A family as `family` gives it; None: the house's."""
+    """A family as `family` returns it; None: that of the theme."""
     theme: str = LIGHT
     """One of `shades.THEMES`."""
     scale: float | None = None
-    """How large text is beside that of charts; None: as the width has it."""
+    """The scale of text relative to that of charts; None: it depends on the width."""
 
     def __post_init__(self) -> None:
         if self.theme not in THEMES:
-            raise InputError(f"--theme {self.theme}: there is none", f"one of {', '.join(THEMES)}")
+            raise InputError(f"--theme {self.theme}: no such theme", f"one of {', '.join(THEMES)}")
 
     @property
     def larger(self) -> float:
-        """How large text is beside that of a chart that nobody has made narrower."""
+        """The scale of text relative to that of a chart of its own width."""
         if self.scale is not None:
             return self.scale
         if self.width is None:
@@ -138,7 +138,7 @@ class Sheet:
         return (_LEAST + (_USUAL - _LEAST) * min(1.0, max(0.0, share))) / _USUAL
 
     def svg(self, chart: Any) -> str:  # noqa: ANN401 - some Altair chart
-        """Draw a chart, or what is SVG already."""
+        """Return a chart, or a given SVG, as SVG in this form."""
         drawn = chart if isinstance(chart, str) else self._chart(chart)
         if self.font is not None:
             drawn = drawn.replace(escape(FONT), escape(self.font)).replace(FONT, self.font)
@@ -146,15 +146,15 @@ class Sheet:
         return drawn if self.width is None else _wide(drawn, self.width, self.larger)
 
     def octets(self, chart: Any, kind: str) -> bytes:  # noqa: ANN401 - as above
-        """Draw a chart as a file of one of KINDS."""
+        """Return the content of a file of one of KINDS."""
         drawn = self.svg(chart)
         if kind == "svg":
             return drawn.encode()
         if kind == "pdf":
-            # It takes a CSS pixel for a point.
+            # The engine takes a CSS pixel for a point.
             points = _MILLIMETRES.sub(_points, drawn, count=2)
             return bytes(engine().svg_to_pdf(points))
-        # What is SVG already is as large as a page.
+        # A given SVG is as large as a page.
         scale = 1.0 if isinstance(chart, str) and self.width is None else PNG_SCALE
         return bytes(engine().svg_to_png(drawn, scale=scale))
 
@@ -169,14 +169,14 @@ class Sheet:
 
 
 def vega(spec: dict[str, Any]) -> str:
-    """Draw a specification of Vega-Lite as SVG: the same one as the same octets.
+    """Draw a specification of Vega-Lite as SVG; the same one always gives the same bytes.
 
-    Vega numbers what it clips and shades over all that a process draws.
+    Vega numbers clips and gradients over all drawings of a process; here each begins at 0.
     """
     return _drawn(json.dumps(spec))
 
 
-# Slides in another theme, and charts of another file, are the same drawings.
+# Slides in another theme, and charts in another kind of file, reuse a drawing.
 @lru_cache(maxsize=128)
 def _drawn(spec: str) -> str:
     drawn: str = engine().vegalite_to_svg(spec, vl_version=VEGA_LITE)
@@ -191,13 +191,13 @@ def _named(config: Any, font: str) -> Any:  # noqa: ANN401 - a part of a specifi
 
 
 def _wide(svg: str, width: float, larger: float) -> str:
-    """Give a drawing its width: with text so large, or smaller where it is too wide for that."""
+    """Set the width of a drawing, with text scaled by `larger`, or less if it is too wide."""
     root = _ROOT.search(svg)
     assert root is not None
     box = _BOX.search(root[0])
     assert box is not None
     left, top, wide, high = (float(part) for part in box.groups())
-    # What is nearly as wide as it should be is enlarged by so little that nobody sees it.
+    # A drawing that is nearly wide enough is enlarged by an invisible amount.
     whole = wide if wide > _NEAR * width / larger else math.floor(width / larger)
     tag = re.sub(r'\s(?:width|height|viewBox)="[^"]*"', "", root[0])
     tag = (
@@ -205,7 +205,7 @@ def _wide(svg: str, width: float, larger: float) -> str:
         f'height="{high * width / whole / _UNITS["mm"]:.2f}mm" '
         f'viewBox="{left:g} {top:g} {whole:g} {high:g}">'
     )
-    # The paper below a drawing of Vega's has its width, not that of the sheet.
+    # The background of a Vega drawing has the drawing's width, not that of the sheet.
     rest = _PAPER.sub(f'<rect width="{whole:g}"', svg[root.end() :], count=1)
     return svg[: root.start()] + tag + rest
 

@@ -1,4 +1,4 @@
-"""Charts of a study: `outcome.plot.completion()`, `outcome.plot.improvement()` and so on.
+"""Charts of a study, such as `outcome.plot.completion()` and `outcome.plot.improvement()`.
 
 Measured numbers are filled, published ones hollow diamonds; whiskers are 95 % confidence intervals
 of a mean over seeds (Student's t). Each mechanism has one colour and shape in all charts.
@@ -47,7 +47,7 @@ if TYPE_CHECKING:
     from backwater.results import Run
 
 TIMES = ("ns", "us", "ms", "s")
-"""Units of the measures that are drawn unless others are asked for."""
+"""Units of the measures that `completion` draws by default."""
 
 BINS = 40
 ROW_HEADER = alt.Header(labelOrient="left")
@@ -57,7 +57,7 @@ class StudyPlots(StudyPoints):
     """Charts of a study's measured points beside the published numbers."""
 
     def completion(self, **of: Any) -> ChartType:  # noqa: ANN401 - what `bars` takes
-        """Completion times per case and mechanism: `bars` of every measure that is one."""
+        """Draw completion times per case and mechanism: `bars` of all measures of time."""
         times = [m.name for m in self._study.measures if m.unit in TIMES]
         if not times and "measures" not in of:
             raise InputError(f"study {self._study.id} measures no completion time")
@@ -71,9 +71,9 @@ class StudyPlots(StudyPoints):
         beside: str | None = None,
         heading: str | None = None,
     ) -> ChartType:
-        """Draw measures (rows) in cases (columns), a bar a mechanism, beside the published numbers.
+        """Draw measures (rows) in cases (columns), one bar per mechanism, with published numbers.
 
-        With `beside` the bars are the setups of that block instead, under each of its mechanisms.
+        With `beside`, the bars are the setups of that block, for each of its mechanisms.
         """
         rows, order, name = self._rows(measures, cases, mechanisms), self._mechanisms, "mechanism"
         if beside is not None:
@@ -82,7 +82,7 @@ class StudyPlots(StudyPoints):
         if rows.is_empty():
             raise InputError("nothing to draw: none of these points was run")
         order = [one for one in order if one in set(rows[name].to_list())]
-        # Setups of several mechanisms are told apart by their names, mechanisms by colour.
+        # Setups of several mechanisms differ by name, mechanisms by colour.
         by = "mechanism" if "mechanism" in rows.columns else name
         shades = [one for one in self._mechanisms if one in set(rows[by].to_list())] or order
         colours = colour(by, shades, self._mechanisms if by == "mechanism" else order).legend(None)
@@ -118,12 +118,11 @@ class StudyPlots(StudyPoints):
         )
         kinds = list(dict.fromkeys(rows["what"].to_list()))
         seen = list(dict.fromkeys(rows["case"].to_list()))
-        # Where measures stand side by side, their names are above them in bold.
+        # With one case, measures are side by side with their names above them in bold.
         names = 7.5 * max(map(len, kinds)) if len(seen) == 1 else 0
         chart = chart.properties(width=max(wide, 60, names), height=150)
         head = title(heading or self._study.column, *self._notes(rows))
         if len(seen) == 1:
-            # One case: its measures stand side by side.
             cells: dict[str, Any] = {"column": alt.Column("what:N", title=None, sort=kinds)}
         else:
             cells = {
@@ -207,10 +206,11 @@ class StudyPlots(StudyPoints):
         log: bool = False,
         reference: tuple[str, str] | None = None,
     ) -> ChartType:
-        """Measures over a parameter, a line a mechanism: `at` says where on `axis` each case lies.
+        """Draw measures over a parameter, one line per mechanism.
 
-        Without `at` the cases stand side by side. `axis` says quantity and unit, `log` draws
-        measures on a logarithmic scale, `reference` is a case and a mechanism to compare with.
+        `at` has the position of each case on the horizontal axis; without it, cases are side by
+        side. `axis` is its title, with quantity and unit. `log` draws measures on a logarithmic
+        scale, and `reference` is a case and a mechanism to compare with.
         """
         rows = self._rows(measures, list(at) if at else cases, mechanisms)
         if rows.is_empty():
@@ -227,12 +227,12 @@ class StudyPlots(StudyPoints):
             x: Any = alt.X("at:Q", title=axis, scale=alt.Scale(domain=domain, nice=False))
         else:
             x = alt.X("case:N", title=axis, sort=seen, axis=alt.Axis(labelAngle=angle(seen)))
-        # Of one mechanism the title says which.
+        # A single mechanism is named in the title.
         legend: Any = alt.Undefined if len(order) > 1 else None
         cells = []
         for what in dict.fromkeys(rows["what"].to_list()):
             part = rows.filter(pl.col("what") == what)
-            # Lines that differ by little are looked at closely; a bar would have to begin at 0.
+            # The scale of lines that differ little need not begin at 0, as that of bars must.
             every = [v for v in (*part["value"], *part["published"]) if v is not None]
             near = min(every) > 0.8 * max(every)
             scale = alt.Scale(zero=True)
@@ -271,7 +271,7 @@ class StudyPlots(StudyPoints):
     def distribution(
         self, measure: str, case: str | None = None, mechanisms: Sequence[str] | None = None
     ) -> ChartType:
-        """How a measure varies over the seeds: a histogram a mechanism, and what was published."""
+        """Draw the values of a measure over the seeds, one histogram per mechanism."""
         where = case or self._study.cases[0].id
         about = self._study.measure(measure)
         found = {
@@ -349,16 +349,16 @@ class StudyPlots(StudyPoints):
     ) -> ChartType:
         """Draw the chart `kind` of runs (`queue`, `throughput`, ...) one below the other.
 
-        `observed` are runs with what they are called; `lines` and the rest go to the chart.
+        `observed` are runs with their labels; `lines` and other arguments go to the chart.
         """
         return together(kind, observed, *lines, **of)
 
     def pauses(
         self, cases: Sequence[str] | None = None, mechanisms: Sequence[str] | None = None
     ) -> ChartType:
-        """Pauses that were obeyed and how long they lasted in all, by hosts and by switches.
+        """Draw pauses that hosts and switches obeyed, and how long these lasted in total.
 
-        Means over the seeds of each run's sums over its ports.
+        Numbers are sums over the ports of a run, and means over the seeds.
         """
         rows = []
         for case, mechanism in itertools.product(
@@ -426,7 +426,7 @@ class StudyPlots(StudyPoints):
         )
 
     def own(self, name: str, **of: Any) -> ChartType:  # noqa: ANN401 - what that chart takes
-        """Draw a chart that this study alone has, by its name: see `plot.own`."""
+        """Draw a chart that only this study has, by its name (`plot.own`)."""
         known = charts(self._study.id)
         if name not in known:
             there = ", ".join(known) or "none"
@@ -444,16 +444,16 @@ class StudyPlots(StudyPoints):
         after: str | None = None,
         until: str = "last_ack",
     ) -> ChartType:
-        """Draw the share of messages complete within a time, a curve a mechanism.
+        """Draw the share of messages complete within a time, one curve per mechanism.
 
-        Of all seeds together: see `plot.curves`.
+        It is over all seeds together (`plot.curves`).
         """
         chosen = list(mechanisms or self._mechanisms)
         window = curves.Window(group, sizes, after, until)
         return curves.draw(self._outcome, case, chosen, window)
 
     def _reference(self, what: str, where: tuple[str, str] | None) -> list[alt.Chart]:
-        """Draw what a measure is at one point as a line across, named in small."""
+        """Draw the value of a measure at one point as a line across, with a small label."""
         if where is None:
             return []
         case, mechanism = where

@@ -30,7 +30,7 @@ if TYPE_CHECKING:
     from backwater.numbers.repeats import Spread
 
 WIDTH, HEIGHT = 560, 170
-# Characters that a line of the legend has room for.
+# The most characters in a line of the legend.
 _LEGEND = 84
 _SERIES = len(COLOURS)
 _SCALES: dict[str, tuple[tuple[float, str], ...]] = {
@@ -41,14 +41,14 @@ _SCALES: dict[str, tuple[tuple[float, str], ...]] = {
 
 
 class SweepPlots(SweepMaps):
-    """Draws the points of a sweep."""
+    """Charts of the points of a sweep."""
 
     def curve(self, key: str, metrics: Sequence[str]) -> ChartType:
-        """Draw metrics over a key, one below the other, a line for each other setting.
+        """Draw metrics over a key, one below the other, one line per setting of the other keys.
 
-        Settings that do not have the key are level lines, and so is the base. Where there are too
-        many, points of a full factorial are averaged over the other keys, and others are drawn as
-        points alone. Raises `InputError` if the key has no numbers, or no metric has values.
+        The base, and settings without the key, are level lines. If there are too many settings, a
+        full factorial is averaged over the other keys, and other designs are drawn as points
+        without lines. Raises `InputError` if the key has no numbers, or no metric has values.
         """
         at = self.place(key)
         series, joined, over = self._series(at)
@@ -83,7 +83,7 @@ class SweepPlots(SweepMaps):
         return alt.vconcat(*panels, spacing=14).properties(title=title(f"Over {key}", *below))
 
     def _series(self, at: int) -> tuple[dict[str, list[Design]], bool, str]:
-        """Put designs into lines over a key; also says whether points are joined, and means."""
+        """Sort designs into lines over a key; also return whether to join points, and a note."""
         found: dict[str, list[Design]] = {}
         for one in self.designs:
             found.setdefault(self.name(one, at), []).append(one)
@@ -118,7 +118,7 @@ class SweepPlots(SweepMaps):
         return found
 
     def _marks(self, at: int, factor: float) -> list[tuple[float, str]]:
-        """Give where the answer to a threshold goal lies on the axis."""
+        """Return the position on the axis of the answer to a threshold goal, and its text."""
         answer = self.answer or {}
         if answer.get("kind") != "threshold" or answer["key"] != self.keys[at]:
             return []
@@ -183,10 +183,10 @@ class SweepPlots(SweepMaps):
         return panel
 
     def pareto(self, first: tuple[str, bool], second: tuple[str, bool]) -> ChartType:
-        """Draw points by two metrics, and those that no other beats.
+        """Draw points by two metrics, and the Pareto front of points that no other beats.
 
-        A metric is its name, and whether less of it is better. Raises `InputError` if no point has
-        both, or if who is better depends on what a metric is held against.
+        A metric is its name, and whether less is better. Raises `InputError` if no point has both,
+        or if points cannot be ranked because the references of a metric differ.
         """
         names, least = [first[0], second[0]], [first[1], second[1]]
         known = [one for one in self.designs if all(one.spread(name) for name in names)]
@@ -195,7 +195,7 @@ class SweepPlots(SweepMaps):
         for name in names:
             if not referred(known, name):
                 raise InputError(
-                    f"{name}: what it is held against was not kept, so no point is better",
+                    f"{name}: its reference was not stored, so no point is better",
                     f"run the sweep with --metric {name}",
                 )
         values = [[s.mean for name in names if (s := one.spread(name))] for one in known]
@@ -233,7 +233,7 @@ class SweepPlots(SweepMaps):
             .mark_line(color=VERMILLION, strokeWidth=1.4, strokeDash=[4, 3])
             .encode(x=x, y=y)
         )
-        # The front last: it lies above the others.
+        # The front comes last, above the others.
         points = [
             alt.Chart(frame.filter(pl.col("which") == which))
             .mark_point(filled=True, size=size, opacity=0.9)
@@ -256,14 +256,14 @@ class SweepPlots(SweepMaps):
 
 
 def _legend(order: Sequence[str]) -> alt.Legend | None:
-    """Break a legend into lines, since a wide one would widen the page; none of a single line."""
+    """Break a legend into lines, since a wide one widens the page; None for one entry."""
     if len(order) == 1:
         return None
     return alt.Legend(columns=max(1, _LEGEND // (max(map(len, order)) + 5)))
 
 
 def _scale(unit: str, numbers: Sequence[float]) -> tuple[float, str]:
-    """Give the unit in which an axis is easy to read, and its size."""
+    """Return the size and the name of a unit that makes an axis easy to read."""
     greatest = max(abs(number) for number in numbers)
     for factor, name in _SCALES.get(unit, ()):
         if greatest >= factor:
@@ -276,7 +276,7 @@ def _row(name: str, at: Any, spread: Spread, factor: float) -> dict[str, Any]:  
         "series": name,
         "x": at / factor if number(at) else None,
         "value": spread.mean,
-        # Of what is never below nothing an interval ends there.
+        # A quantity that is never negative has an interval that ends at 0.
         "low": None if spread.ci_low is None else max(spread.ci_low, min(0.0, spread.min)),
         "high": spread.ci_high,
     }

@@ -1,4 +1,4 @@
-"""Charts of a sweep that need no curve: heat maps of two keys, and what a metric depends on."""
+"""Charts of a sweep without curves: heat maps of two keys, and effects of keys on a metric."""
 
 from __future__ import annotations
 
@@ -18,19 +18,19 @@ if TYPE_CHECKING:
     from altair.typing import ChartType
 
 TIMES = " \u00d7 "
-# A cell with its number in it is so wide, and so many of them have room; a map of more is so wide.
+# The width of a cell with a number, the most such cells in a row, and the width of larger maps.
 _CELL, _CELLS, _WIDTH = 58, 16, 560
-NOISE = "not told from noise"
+NOISE = "not significant"
 
 
 class SweepMaps(SweepPoints):
-    """Draws maps and effects."""
+    """Maps and effects."""
 
     def heat(self, across: str, up: str, metric: str) -> ChartType:
-        """Draw a metric over two keys as shades, each with its number where there is room.
+        """Draw a metric over two keys as shades, with numbers if there is room.
 
-        Over whatever else is varied it is the mean, and the chart says over what. Raises
-        `InputError` if there are not two values of each.
+        A cell is the mean over all other keys, which the chart names. Raises `InputError` if a key
+        has fewer than two values.
         """
         cells = self.cells(across, up, metric)
         columns, lines = (sorted({cell[n] for cell in cells.means}, key=order) for n in (0, 1))
@@ -78,8 +78,8 @@ class SweepMaps(SweepPoints):
     def effects(self, metric: str) -> ChartType:
         """Draw how much of a metric is due to each key, and to pairs of keys.
 
-        Of a full factorial the shares of its variance, else Spearman's rank correlations; what is
-        not told from noise is grey. Raises `InputError` if neither can be told.
+        For a full factorial these are shares of the variance, else Spearman's rank correlations.
+        Effects that are not significant are grey. Raises `InputError` if neither can be computed.
         """
         found = self.depends(metric)
         low = 0
@@ -95,9 +95,9 @@ class SweepMaps(SweepPoints):
             below = ["1: it always grows with the key; -1: it always falls"]
             test = "over the points"
         if not parts:
-            raise InputError(f"{metric}: its effects cannot be told", "vary two keys or more")
+            raise InputError(f"{metric}: its effects are unknown", "vary two keys or more")
         if parts[0][2] is None:
-            below.append("one seed: what of it is noise is not known")
+            below.append("one seed: the share of noise is unknown")
         else:
             below.append(
                 f"p: {test}, corrected for {len(parts)}; grey: {NOISE} (p of {CLEAR:.0%} or more)"

@@ -1,7 +1,7 @@
-"""How charts look: colours that the colour-blind can tell apart, sizes that print.
+"""The look of charts: colours for the colour-blind, and sizes that print well.
 
 The colours are those of Okabe and Ito (Color Universal Design, 2008) without their yellow, which is
-too faint on white. Whatever has a colour has a shape or a dash as well.
+too faint on white. Each colour comes with a shape or a dash.
 """
 
 from __future__ import annotations
@@ -15,22 +15,22 @@ VERMILLION, BLUE, GREEN = "#D55E00", "#0072B2", "#009E73"
 PURPLE, ORANGE, SKY, BLACK = "#CC79A7", "#E69F00", "#56B4E9", "#000000"
 COLOURS = (VERMILLION, BLUE, GREEN, PURPLE, ORANGE, SKY, BLACK)
 GREYS = ("#8c8c8c", "#bfbfbf")
-"""For what comes after all colours."""
+"""Colours for series beyond `COLOURS`."""
 SHAPES = ("circle", "square", "triangle-up", "diamond", "cross", "triangle-down", "triangle-right")
 DASHES = ([1, 0], [6, 3], [2, 2], [8, 2, 2, 2], [10, 4], [4, 1, 1, 1], [1, 3])
 INK, FAINT, GRID = "#1b1f24", "#59636e", "#e3e6ea"
 SHADES = ("#c6dbef", "#9ecae1", "#6baed6", "#3f8fc5", "#1c6cb1", "#08306b")
-"""From an idle link to one that is never idle: one hue, darker and wider."""
+"""Shades of one hue, from an idle link to a link that is always busy."""
 FONT = "Helvetica, Arial, Liberation Sans, DejaVu Sans, sans-serif"
 
 WIDTH, HEIGHT = 640, 260
-"""A chart's size in CSS pixels unless it is one of several cells."""
+"""The size of a chart without cells, in CSS pixels."""
 WHOLE = alt.Scale(domain=[0, 1])
-"""Of shares: a curve that ends below 100 % is seen to."""
+"""The scale of shares, up to 100 % even if a curve ends below."""
 APART = alt.Axis(labelOverlap="greedy", labelSeparation=6)
-"""Of a logarithmic axis: labels that would touch are left out."""
+"""A logarithmic axis, without labels that would touch."""
 LABELS = 52
-"""Room for the numbers of an axis, so that titles of axes one below the other line up."""
+"""Width of the numbers of a vertical axis, so that the titles of stacked charts line up."""
 
 NAME = "backwater"
 
@@ -93,42 +93,43 @@ def _theme() -> alt.theme.ThemeConfig:
 
 
 def enable() -> None:
-    """Use the house's theme for every chart of this session."""
+    """Use the theme `backwater` for every chart of this session."""
     alt.theme.enable(NAME)
 
 
 def colour(field: str, shown: list[str], among: list[str] | None = None) -> alt.Color:
-    """Colour a field; of what is shown each has the colour that it has `among` all of its kind."""
+    """Colour a field; each name `shown` has the colour that it has `among` all names."""
     return alt.Color(f"{field}:N", title=None, scale=scale(shown, COLOURS, among), sort=shown)
 
 
 def shape(field: str, shown: list[str], among: list[str] | None = None) -> alt.Shape:
-    """Give a field a shape beside its colour."""
+    """Return the shapes of a field, in addition to its colours."""
     return alt.Shape(f"{field}:N", title=None, scale=scale(shown, SHAPES, among), sort=shown)
 
 
 def dash(field: str, shown: list[str], among: list[str] | None = None) -> alt.StrokeDash:
-    """Give a field a dash beside its colour."""
+    """Return the dashes of a field, in addition to its colours."""
     return alt.StrokeDash(f"{field}:N", title=None, scale=scale(shown, DASHES, among), sort=shown)
 
 
 def scale(shown: list[str], values: tuple[Any, ...], among: list[str] | None = None) -> alt.Scale:
-    """Give each name its value, over again where names are more than values."""
+    """Return a scale that assigns a value to each name; values repeat if names are more."""
     return alt.Scale(domain=shown, range=[of(name, values, among or shown) for name in shown])
 
 
 def of(name: str, values: tuple[Any, ...], among: list[str]) -> Any:  # noqa: ANN401 - a colour, a shape, a dash
-    """Give the value that a name has among others."""
+    """Return the value of a name among others."""
     return values[among.index(name) % len(values)]
 
 
 def apart(names: list[str], own: str, mechanism: str, among: list[str]) -> list[str]:
-    """Colour setups of one mechanism: `own` as the mechanism is, others as no mechanism `among` is.
+    """Return colours of a mechanism's setups: the mechanism's own for `own`, others for the rest.
 
-    With more setups than colours are left, the last ones share theirs; bars have names as well.
+    If setups are more than the colours free `among` mechanisms, the last setups share one. Bars
+    have names as well.
     """
     taken = {of(name, COLOURS, among) for name in among}
-    # Black comes last: whiskers are hardly seen on it.
+    # Black comes last: whiskers are hardly visible on it.
     every = (*(one for one in COLOURS if one != BLACK), *GREYS, BLACK)
     left = [one for one in every if one not in taken] or list(GREYS)
     others = [name for name in names if name != own]
@@ -137,12 +138,12 @@ def apart(names: list[str], own: str, mechanism: str, among: list[str]) -> list[
 
 
 def title(text: str, *below: str) -> alt.TitleParams:
-    """Make a chart's title with lines in small below it."""
+    """Return a chart's title, with small lines below it."""
     return alt.TitleParams(text, subtitle=list(below)) if below else alt.TitleParams(text)
 
 
 def clock(end_ps: float) -> tuple[float, str]:
-    """Give picoseconds a unit of time in which a chart that ends there is easy to read."""
+    """Return a unit of time, in ps and as a name, that suits a chart that ends at `end_ps`."""
     for factor, unit in ((1e12, "s"), (1e9, "ms"), (1e6, "us")):
         if end_ps >= 10 * factor:
             return factor, unit

@@ -1,4 +1,4 @@
-"""The timeline of a job: what each rank took part in, when, and the critical path across ranks."""
+"""The timeline of a job: when each rank took part in collectives, and the critical path."""
 
 from __future__ import annotations
 
@@ -20,13 +20,13 @@ if TYPE_CHECKING:
     from backwater.results import Run
 
 RANKS = 32
-"""Ranks that have a row, unless asked otherwise: on the critical path, then others evenly."""
+"""Ranks that have a row by default: those on the critical path, then others, evenly spread."""
 ON_PATH = 96
-"""Those of the critical path have a row even if they are more, up to these: its last."""
+"""The most ranks that have a row because they are on the critical path, its last ones."""
 MERGED = 600
-"""What lies closer together than this share of the time is one bar."""
+"""Bars with a gap below the whole time divided by this are merged."""
 FOLLOWED = 3_000_000
-"""In a table of more transfers the critical path is not looked for."""
+"""The critical path is not computed for a table with more transfers."""
 _OF = ("rank", "step", "round", "communicator")
 
 
@@ -37,14 +37,14 @@ class Timeline:
     job: str
     instance: int
     legs: list[Leg]
-    """Its critical path, if it was followed."""
+    """Its critical path, if it was computed."""
     chart: ChartType
     clock_ps: float
-    """The unit of its axis of time."""
+    """The unit of its time axis, in ps."""
 
 
 def timelines(run: Run, most: int | None = None) -> list[Timeline]:
-    """Draw, of each job, the instance that was complete last. Raises `InputError` without any."""
+    """Draw, for each job, the instance that completed last. Raises `InputError` without one."""
     transfers = scan(run, "transfers")
     if transfers is None:
         raise InputError("the run has no transfers", "its scenario has no [[job]], or none began")
@@ -101,7 +101,7 @@ def _chart(
             order="number:Q",
             tooltip=["what", alt.Tooltip("begin", title=f"at ({unit})", format=".6")],
         )
-        # White beside it: it is seen on every colour.
+        # A white border keeps it visible on every colour.
         layers += [
             path.mark_line(color="white", strokeWidth=5, strokeJoin="round", strokeOpacity=0.8),
             path.mark_line(color=INK, strokeWidth=2, strokeJoin="round"),
@@ -123,17 +123,19 @@ def _below(
     few = f"{len(ranks)} of {every:,} ranks; " if every > len(ranks) else ""
     if not legs:
         return [f"{few}bars: from a rank's first transfer in a collective to its last"]
-    cut = ", from where it is recorded on" if legs[0].kind == UNRECORDED else ""
+    path = "the critical path"
     if points.is_empty() or points["number"][0] > 0:
-        cut = ", the end of it that these ranks have"
+        path = "the last part of the critical path, which is on these ranks"
+    elif legs[0].kind == UNRECORDED:
+        path = "the critical path as far back as it is recorded"
     return [
         f"{few}bars: from a rank's first transfer in a collective to its last",
-        f"line: the critical path{cut}, across ranks with each transfer on it",
+        f"line: {path}; each transfer leads to another rank",
     ]
 
 
 def _chosen(of: pl.LazyFrame, legs: list[Leg], most: int | None) -> list[int]:
-    """Choose ranks: those on the critical path, then others evenly over all."""
+    """Return the ranks that have a row: those on the critical path, then others, evenly spread."""
     both = pl.concat([of.select(rank="src_rank"), of.select(rank="dst_rank")])
     every: list[int] = both.unique().sort("rank").collect(engine="streaming")["rank"].to_list()
     ends = [leg.transfer for leg in legs if leg.transfer is not None]
@@ -147,7 +149,7 @@ def _chosen(of: pl.LazyFrame, legs: list[Leg], most: int | None) -> list[int]:
 
 
 def _spans(of: pl.LazyFrame, ranks: list[int], end: int) -> pl.DataFrame:
-    """Give what each rank took part in, what lies close together as one: begin and end in ps."""
+    """Return the spans of each rank's collectives in ps; spans with small gaps are merged."""
     columns = ("step", "round", "communicator", "instance", "job", "start_ps", "end_ps")
     both = pl.concat([of.select(*columns, rank=f"{side}_rank") for side in ("src", "dst")])
     took = (
@@ -159,7 +161,7 @@ def _spans(of: pl.LazyFrame, ranks: list[int], end: int) -> pl.DataFrame:
         .collect(engine="streaming")
     )
     each = ("rank", "step")
-    # Few bars are drawn one by one, though a later one may hide a part of an earlier one.
+    # Few bars are not merged, though a later one may hide a part of an earlier one.
     part = pl.int_range(pl.len())
     if took.height > len(ranks) * MERGED // 10:
         reach = pl.col("end").cum_max().shift().over(each)
@@ -181,9 +183,9 @@ def _last(spans: pl.DataFrame) -> int:
 
 
 def _path(legs: list[Leg], factor: float, ranks: list[str]) -> pl.DataFrame:
-    """Give the corners of the critical path: a transfer leads from one rank to another.
+    """Return the corners of the critical path; a transfer leads from one rank to another.
 
-    Of a path with more ranks than have a row, its end: as much as has all of them.
+    If ranks of the path have no row, this is its last part, from where all ranks have one.
     """
     corners: list[tuple[float, int, str]] = []
     for number, leg in enumerate(legs):

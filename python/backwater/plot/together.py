@@ -1,4 +1,4 @@
-"""One chart over time of several runs, one below the other."""
+"""One chart of several runs over the same time, one below the other."""
 
 from __future__ import annotations
 
@@ -27,8 +27,8 @@ def together(
 ) -> ChartType:
     """Draw the chart `kind` of runs (`queue`, `throughput`, ...) over the same time.
 
-    `observed` are runs with what they are called; `lines` and the rest go to the chart. Of a run
-    in which there is nothing to draw, the chart says so. Raises `InputError` if that is so in all.
+    `observed` are runs with their labels; `lines` and other arguments go to the chart. A note names
+    runs with nothing to draw. Raises `InputError` if no run has anything to draw.
     """
     windows = [data.window_of(run, of.get("window")) for _, run in observed]
     whole_time = (min(a for a, _ in windows), max(b for _, b in windows)) if windows else None
@@ -49,9 +49,9 @@ def together(
         raise empty[0]
     if not cells:
         raise InputError("nothing to draw: none of these points was run")
-    # The same scales, so that what is higher is more and what is longer took longer.
+    # Runs share scales, so that heights and lengths can be compared.
     whole = alt.vconcat(*cells, title=title(heading, *notes))
-    # One call: a second would replace the first.
+    # One call, since a second one would replace the first.
     scales: dict[str, Any] = {"x": "shared"} if kind == "paused" else {"x": "shared", "y": "shared"}
     drawn: ChartType = whole.resolve_scale(**scales)
     return drawn

@@ -512,7 +512,7 @@ def test_pauses_that_one_of_two_scenarios_has_alone_are_told(command: Command, s
     command("compare", *names, "--seeds", "1", "--out", "both", code=0)
     command("deck", "both", "-o", "both.pdf", code=0)
     [paused] = [
-        one for one in deck.of("both").slides if one.title == "Ports that their neighbours held"
+        one for one in deck.of("both").slides if one.title == "Ports paused by their neighbours"
     ]
     text = " ".join(
         word for part in paused.parts if isinstance(part, Text) for word in part.paragraphs

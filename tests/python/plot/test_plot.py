@@ -316,7 +316,7 @@ def test_a_step_of_few_packets_is_said(name: str) -> None:
     assert "mean over 200 ns" in said["200 ns"]
     assert "packets of" in said["200 ns"]
     assert "packets of" not in said["20 us"]
-    assert "shorter bursts are levelled" in said["20 us"]
+    assert "shorter bursts are averaged out" in said["20 us"]
 
 
 def test_the_notebook_runs_and_its_charts_are_of_its_runs() -> None:

@@ -71,7 +71,7 @@ def test_each_corner_of_the_path_lies_in_a_row_whatever_their_number(run: backwa
     legs = critical_path(run, "training")
     every = run.plot.timeline().to_dict()
     assert len(rows(every, 1)) == 2 * len(legs)
-    assert "line: the critical path, across ranks" in str(every["title"])
+    assert "line: the critical path; each transfer" in str(every["title"])
     few = run.plot.timeline(most=4).to_dict()
     shown = {one["rank"] for one in rows(few, 0)}
     corners = rows(few, 1)
@@ -79,7 +79,7 @@ def test_each_corner_of_the_path_lies_in_a_row_whatever_their_number(run: backwa
     assert {one["rank"] for one in corners} <= shown
     assert corners[-1] == rows(every, 1)[-1]
     assert 0 < len(corners) < 2 * len(legs)
-    assert "the end of it that these ranks have" in str(few["title"])
+    assert "the last part of the critical path" in str(few["title"])
 
 
 def test_many_short_collectives_are_few_bars(

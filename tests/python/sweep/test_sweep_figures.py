@@ -72,7 +72,7 @@ def test_what_cannot_be_drawn_is_said(swept: Path) -> None:
         plots.curve("switch.buffer", ["pauses"])
     with pytest.raises(InputError, match="none of p99_fct:victim has values"):
         plots.curve("pfc.xoff", ["p99_fct:victim"])
-    with pytest.raises(InputError, match="unfinished_jobs: its effects cannot be told"):
+    with pytest.raises(InputError, match="unfinished_jobs: its effects are unknown"):
         plots.effects("unfinished_jobs")
 
 

@@ -137,7 +137,7 @@ def test_a_curve_of_many_settings_says_what_it_is_a_mean_over() -> None:
     ("seeds", "sentence", "under"),
     [
         (5, "no effect of pfc.xoff and topology.link_delay on m is told from noise", "grey: not"),
-        (1, "; with one seed, noise cannot be told from effects.", "one seed: what of it"),
+        (1, "; with one seed, noise cannot be told from effects.", "one seed: the share of noise"),
     ],
 )
 def test_effects_of_noise_are_not_told_as_effects(seeds: int, sentence: str, under: str) -> None:
@@ -146,7 +146,7 @@ def test_effects_of_noise_are_not_told_as_effects(seeds: int, sentence: str, und
     assert sentence.lower() in said.effects(drawn, "m").lower()
     assert under in below(drawn.effects("m"))
     names = [row["name"] for row in values(drawn.effects("m"))]
-    assert [name.endswith("(not told from noise)") for name in names] == [seeds > 1] * 3
+    assert [name.endswith("(not significant)") for name in names] == [seeds > 1] * 3
 
 
 def test_what_is_asked_for_is_told_though_it_does_not_vary() -> None:

@@ -1,7 +1,7 @@
-"""Charts of single studies, a file a study.
+"""Charts of single studies, one file per study.
 
-The file is called as the study, with underscores; its `CHARTS` holds functions of the outcome by
-the names that the study's figures call.
+The file has the name of the study, with underscores. Its `CHARTS` holds functions of the outcome,
+by the names that the study's figures use.
 """
 
 from __future__ import annotations
@@ -17,7 +17,7 @@ if TYPE_CHECKING:
 
 
 def charts(study: str) -> Mapping[str, Callable[..., ChartType]]:
-    """Give the charts of a study, none if it has no file of them."""
+    """Return the charts of a study, none if it has no file here."""
     own = module(__name__, study)
     found: Mapping[str, Callable[..., ChartType]] = {} if own is None else own.CHARTS
     return found

@@ -22,14 +22,14 @@ if TYPE_CHECKING:
 FIRES, SILENT = "PFC fires", "PFC stays silent"
 DOCUMENT, OURS = "the document's formula", "our bound"
 CELL = 240
-"""Width of a cell: two of them and their axes fit into a page."""
+"""The width of a cell, such that two cells with axes fit a page."""
 
 
 def draw(outcome: Outcome, senders: str, thresholds: str, mechanisms: tuple[str, str]) -> ChartType:
-    """Draw pause against senders, and pause against threshold: PFC fires or not, and both formulas.
+    """Draw where PFC fires, by senders and pause, and by pause and threshold, and two formulas.
 
-    `senders` and `thresholds` begin the ids of the cases of the two halves; `mechanisms` are
-    theirs. The lines are what `advise sfc` says of each case's own scenario.
+    `senders` and `thresholds` are the prefixes of the cases of the two cells, and `mechanisms` the
+    mechanism of each. The lines are the advice of `advise sfc` for each case's own scenario.
     """
     left, asked = _points(outcome, senders, mechanisms[0])
     right, asked_right = _points(outcome, thresholds, mechanisms[1])
@@ -61,7 +61,7 @@ def draw(outcome: Outcome, senders: str, thresholds: str, mechanisms: tuple[str,
             "silent right of and below a corner",
         ),
     ]
-    note = "A cell each: what `advise sfc` allows by two formulas, and what simulation does."
+    note = "Lines: what `advise sfc` allows by two formulas; marks: what the simulation does."
     return alt.hconcat(*cells, spacing=28).properties(
         title=title("Where PFC fires behind Source Flow Control", note)
     )
@@ -75,7 +75,7 @@ def _lines(rows: list[tuple[float, float, str, float]]) -> pl.DataFrame:
 def _points(
     outcome: Outcome, prefix: str, mechanism: str
 ) -> tuple[list[dict[str, Any]], list[dict[str, Any]]]:
-    """Give the measured cases of a prefix, and what is advised on each."""
+    """Return the measured cases with a prefix, and the advice for each."""
     rows, asked = [], []
     for case in outcome.study.cases:
         key = Key(case.id, mechanism, TABLE)
@@ -102,7 +102,7 @@ def _points(
 def cell(
     points: pl.DataFrame, bounds: pl.DataFrame, axes: tuple[str, str], heading: str, below: str
 ) -> ChartType:
-    """Draw the points `at`, `value` and `fires`, and bounds over them: one cell of the map."""
+    """Draw one cell of the map: the points `at`, `value` and `fires`, and the bounds."""
     every = pl.concat([points.select("at", "value"), bounds.select("at", "value")])
 
     def span(name: str) -> list[float]:
