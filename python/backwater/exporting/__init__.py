@@ -104,8 +104,8 @@ def _options(to: str, writer: Any, given: dict[str, Any]) -> Options:  # noqa: A
                 f"{flag}: no option of an export", meant(name, sorted(known), "the options are")
             )
         if name not in writer.TAKES:
-            said = ", ".join("--" + one.replace("_", "-") for one in writer.TAKES)
-            raise InputError(f"{flag}: --to {to} has no use for it", f"it takes {said or 'none'}")
+            takes = ", ".join("--" + one.replace("_", "-") for one in writer.TAKES)
+            raise InputError(f"{flag}: --to {to} has no use for it", f"it takes {takes or 'none'}")
         if value not in CHOICES.get(name, (value,)):
             raise InputError(f"{flag} {value}: no such choice", f"{' or '.join(CHOICES[name])}")
     return Options(**given)

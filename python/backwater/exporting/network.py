@@ -170,7 +170,7 @@ class Network:
     def ends(self, run: Run) -> dict[tuple[str, int], End]:
         """Return the other end of the link at each port, by the port's node and number.
 
-        Parallel links whose ports the scenario numbers cannot be told apart: they are in order.
+        Parallel links are taken in order, which may be wrong if the scenario numbers their ports.
         """
         between: defaultdict[tuple[int, int], deque[tuple[int, int]]] = defaultdict(deque)
         for number, (a, b, _, _) in enumerate(self.links):

@@ -54,7 +54,7 @@ class Place:
             if path.exists() and not path.is_dir():
                 raise InputError(f"{path}: is a file, not a directory", "name another")
         elif path.is_dir():
-            raise InputError(f"{path}: is a directory, not a file", "give the name of a file in it")
+            raise InputError(f"{path}: is a directory, not a file", "name a file in it")
         if not path.absolute().parent.is_dir():
             raise InputError(
                 f"{path}: the directory {path.parent} does not exist", "make it, or name another"

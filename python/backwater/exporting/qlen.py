@@ -42,7 +42,9 @@ def write(run: Run, place: Place, options: Options) -> list[str]:
     interval = time_ps(output["interval"])
     every = time_ps(options.every, "--every")
     if every <= 0:
-        raise InputError(f"--every {options.every}: is no time between two blocks", "give more")
+        raise InputError(
+            f"--every {options.every}: is no time between two blocks", "a time above 0"
+        )
     network = Network.of(run)
     offset = offset_ns(options)
     counts = _Counts(_observed(network, run, list(output.get("nodes") or ())))

@@ -244,8 +244,7 @@ class Metric:
     def about(self) -> str:
         """Its description: meaning, statistic, and group, job, step, class or kind."""
         of = f"of {self.group}" if self.group is not None else ""
-        told = " ".join(part for part in (self.statistic or "", of) if part)
-        return f"{self.quantity.text}; {told}" if told else self.quantity.text
+        return "; ".join(filter(None, (self.quantity.text, f"{self.statistic or ''} {of}".strip())))
 
     @property
     def _what(self) -> str:
@@ -294,7 +293,7 @@ class Metric:
 def metric(text: str) -> Metric:
     """Read a metric, such as `STATISTIC_QUANTITY[:GROUP]` of flows, `fairness[:GROUP]` or `drops`.
 
-    Raises `InputError`, which lists all metrics if there is none of this name.
+    Raises `InputError`, which lists all metrics if no metric has this name.
     """
     match = _FORM.fullmatch(text.strip())
     found = QUANTITIES.get(match[2]) if match else None

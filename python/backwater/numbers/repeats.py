@@ -164,5 +164,5 @@ def fold(rows: Sequence[dict[str, Any]], runs: int) -> Folded:
 
 def said_same(counts: Mapping[str, Sequence[str]]) -> str:
     """Return a sentence with the counts that are the same in all runs; empty without one."""
-    said = "; ".join(f"{of}: {', '.join(known)}" for of, known in counts.items())
-    return f"The same in all runs: {said}." if said else ""
+    known = "; ".join(f"{of}: {', '.join(these)}" for of, these in counts.items())
+    return f"The same in all runs: {known}." if known else ""

@@ -159,7 +159,7 @@ EVERYTHING = " ".join(
 
 
 def recorded(run: Run, quantity: str) -> bool:
-    """Whether a run sampled a quantity. Its rows cannot answer that: samples of 0 have none."""
+    """Whether a run sampled a quantity. Its rows do not show that: samples of 0 have none."""
     output = run.scenario.get("output", {})
     return "interval" in output and bool(output.get(KEYS[quantity]))
 

@@ -108,7 +108,7 @@ STEP = pl.col("job").cast(pl.String) + "/" + pl.col("step").cast(pl.String)
 def collective_times(run: Run) -> pl.DataFrame:
     """Return complete collectives: step (JOB/STEP), time in us, start in ps.
 
-    Raises `InputError` if there are none.
+    Raises `InputError` if no collective is complete.
     """
     frame = scan(run, "collectives")
     if frame is None:

@@ -1,6 +1,6 @@
 """Charts laid out for a slide, which is wide and low: panels side by side, or on several slides.
 
-Of several arrangements, the one with the largest text is taken. If even that is too small to be
+The arrangement with the largest text is taken. If even that is too small to be
 read from the back of a room, the panels are spread over several slides.
 """
 

@@ -140,10 +140,10 @@ class StudyPlots(StudyPoints):
         cases: Sequence[str] | None = None,
         mechanisms: Sequence[str] | None = None,
     ) -> ChartType:
-        """How much less each mechanism takes than `base` (the study's first), in percent.
+        """Draw by how many percent each mechanism is faster than `base` (default: the first).
 
-        Of several seeds the mean of each seed's improvement, so that what the seeds have in common
-        cancels; below 0 it takes longer.
+        The value is the mean over seeds of each seed's improvement, so that effects common to a
+        seed's runs cancel. Below 0 the mechanism is slower.
         """
         base = base or self._mechanisms[0]
         names = measures or [m.name for m in self._study.measures if m.unit in TIMES]
@@ -156,7 +156,7 @@ class StudyPlots(StudyPoints):
                 continue
             pairs = zip(ours.values, theirs.values, strict=False)
             spread = Spread.of([1 - a / b for a, b in pairs if b])
-            told = self._reduction(case, mechanism, name, base)
+            published = self._reduction(case, mechanism, name, base)
             measure = self._study.measure(name)
             rows.append(
                 {
@@ -167,7 +167,7 @@ class StudyPlots(StudyPoints):
                     "low": spread.ci_low,
                     "high": spread.ci_high,
                     "seeds": spread.n,
-                    "published": told,
+                    "published": published,
                 }
             )
         if not rows:

@@ -1,4 +1,4 @@
-"""Exports for the ns-3 code of HPCC and ConWeave: lines by hand, and what other tables say."""
+"""Exports for the ns-3 code of HPCC and ConWeave: compared with lines by hand and other tables."""
 
 from __future__ import annotations
 
@@ -17,8 +17,8 @@ from kit.exports import STAR, TWO_TIERS, build, exported, flow, run_of
 # Both flows in order of completion. The first: propagation there and back 2 x 1000 ns, 1000 B on
 # two links 2 x 80 ns, and 10 frames of 1048 B 838.4 ns. The second: 3 frames, 2644 B, 211.52 ns.
 # In the idle network its last frame (548 B, 43.84 ns) waits at the switch for the one before it:
-# 167.68 ns are sent, 500 on the way, 83.84 + 43.84 at the switch, 500 on the way: 1295.36 ns. Its
-# acknowledgement takes 8 ns on each link and 500 on the way: 2311.36 ns.
+# 167.68 ns to send two frames, 500 propagation, 83.84 + 43.84 at the switch, 500 propagation:
+# 1295.36 ns. On each link, its acknowledgement takes 8 ns and 500 propagation: 2311.36 ns.
 def test_completion_times(tmp_path: Path) -> None:
     scenario = build(
         STAR,
@@ -31,7 +31,7 @@ def test_completion_times(tmp_path: Path) -> None:
     took = {row["group"]: row["fct_last_ack_ps"] for row in run.flows.to_pylist()}
     assert took["short"] == 2_311_360
     assert took["cut"] is None
-    # 9 frames of 83.84 ns are sent before the last, which needs that twice.
+    # 9 frames of 83.84 ns precede the last one, which takes that time on two links.
     assert took["long"] == 10 * 83_840 + 500_000 + 83_840 + 500_000 + 2 * 508_000
     assert exported(run, "fct", tmp_path) == (
         "0b000301 0b000001 10000 100 2500 2000000000 2311 2371\n"
@@ -51,7 +51,7 @@ def test_completion_times(tmp_path: Path) -> None:
 
 
 def test_ports_count_pairs_or_ends(tmp_path: Path) -> None:
-    # Complete in the order of their sizes, counted in the order of their starts.
+    # Flows complete in the order of their sizes, and are counted in the order of their starts.
     scenario = build(
         STAR,
         flow("a", 1, 0, "30 KB"),
@@ -123,7 +123,7 @@ def test_topology_and_flows(tmp_path: Path) -> None:
 
 
 def links(*pairs: tuple[str, str]) -> dict[str, Any]:
-    """The links of an explicit topology of hosts a and b and switches s and t."""
+    """Return an explicit topology of hosts a and b, switches s and t, and these links."""
     link = [{"a": a, "b": b, "rate": "100 Gb/s", "delay": "500 ns"} for a, b in pairs]
     nodes = [{"name": name, "kind": "host" if name in "ab" else "switch"} for name in "abst"]
     topology = {"kind": "explicit", "node": nodes, "link": link}
@@ -137,12 +137,12 @@ def test_ns3_has_hosts_of_several_links(tmp_path: Path) -> None:
     assert said in backwater.export(run, "ns3", tmp_path / "two")
     written = (tmp_path / "two/topology.txt").read_text()
     assert [line[:4] for line in written.splitlines()[2:]] == ["0 2 ", "0 3 ", "2 3 ", "1 3 "]
-    # What is written is read.
+    # The import reads what the export writes.
     done = backwater.import_(tmp_path / "two/topology.txt", tmp_path / "back.toml")
     topology = tomllib.loads(done.path.read_text(encoding="utf-8"))["topology"]
     ends = [(one["a"], one["b"]) for one in topology["link"]]
     assert ends == [("h0", "s2"), ("h0", "s3"), ("s2", "s3"), ("h1", "s3")]
-    # A link that is down is not written, and the other is the only one.
+    # A link that is down is left out, so the host has a single link.
     down = {"between": ["a", "s"], "down": True}
     run = build(scenario, flow("x", "a", "b", "1 KB"), link={"at": [down]}).run()
     notes = backwater.export(run, "ns3", tmp_path / "new")
@@ -168,10 +168,10 @@ def test_ns3_leaves_out_links_that_are_down(tmp_path: Path) -> None:
     assert written[-1] == "5 7 40Gbps 1000ns 0.000000"
     assert "links that are down from the start and are left out: 1" in notes
     assert "keys of [[link.at]] that are in neither file: loss, rate of one direction" in notes
-    assert not any("link" in line for line in notes if line.startswith("what the scenario"))
+    assert not any("link" in line for line in notes if line.startswith("tables of the scenario"))
 
 
-def test_ns3_says_that_parallel_links_are_one(tmp_path: Path) -> None:
+def test_ns3_notes_parallel_links(tmp_path: Path) -> None:
     run = build(
         links(("a", "s"), ("s", "t"), ("t", "s"), ("b", "t")), flow("x", "a", "b", "1 KB")
     ).run()
@@ -181,7 +181,7 @@ def test_ns3_says_that_parallel_links_are_one(tmp_path: Path) -> None:
     )
 
 
-def test_ns3_says_that_ways_of_a_dragonfly_are_others(tmp_path: Path) -> None:
+def test_ns3_notes_other_paths_of_a_dragonfly(tmp_path: Path) -> None:
     dragonfly = {
         "kind": "dragonfly",
         "groups": 3,
@@ -215,7 +215,7 @@ def test_pauses_where_they_arrive(signal: str, tmp_path: Path) -> None:
     lines = [list(map(int, line.split())) for line in exported(run, "pfc", tmp_path).splitlines()]
     assert lines == sorted(lines, key=lambda line: line[0])
     assert {line[4] for line in lines} == {0, 1}
-    # Each pause as the paused node met it: at most a frame on the wire was in its way, 1048 B at
+    # Each pause as it reached the paused node: at most one frame on the wire delayed it, 1048 B at
     # 40 Gb/s.
     met = defaultdict(list)
     for row in run.pauses.sort_by("start_ps").to_pylist():

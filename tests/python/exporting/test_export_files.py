@@ -1,4 +1,4 @@
-"""Exports as CSV, of series, and where files may go."""
+"""Exports as CSV, exports of series, and targets of exports."""
 
 from __future__ import annotations
 
@@ -150,7 +150,7 @@ def test_what_cannot_be_is_told(case: str, tmp_path: Path, command: Command) -> 
 
 @pytest.mark.parametrize("to", FORMATS)
 def test_a_run_without_flows_yet(to: str, tmp_path: Path) -> None:
-    """What a run leaves behind that was killed before its first part was closed."""
+    """The results of a run that was killed before it closed its first part."""
     like = build(STAR, flow("a", 1, 0, "2 KB"), output={"interval": "1 us", "queues": True}).run()
     run = run_of({}, like)
     run.manifest.update(status="running", summary={})

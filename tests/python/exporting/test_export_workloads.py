@@ -1,4 +1,4 @@
-"""Exports of workloads: connection matrices of htsim, and GOAL, which is performed."""
+"""Exports of workloads: connection matrices of htsim, and GOAL, which a test executes."""
 
 from __future__ import annotations
 
@@ -83,9 +83,9 @@ LINE = re.compile(
 
 
 def perform(text: str, flight_ps: dict[int, int]) -> dict[int, int]:
-    """Do what a GOAL file says; gives when each message of a tag of `flight_ps` was sent.
+    """Execute a GOAL file, and return when each message with a tag of `flight_ps` was sent.
 
-    A send is over at once and its message under way for `flight_ps`; others take no time.
+    A send ends at once, and its message is in flight for `flight_ps`; others take no time.
     """
     words: dict[tuple[int, str], tuple[Any, ...]] = {}
     needs: dict[tuple[int, str], list[tuple[int, str]]] = defaultdict(list)
@@ -96,7 +96,7 @@ def perform(text: str, flight_ps: dict[int, int]) -> dict[int, int]:
                 words[rank, found[1]] = found.groups()[1:]
             elif " requires " in line:
                 what, on = line.split(" requires ")
-                assert (rank, on) in words, f"{line}: before it is known"
+                assert (rank, on) in words, f"{line}: {on} is unknown"
                 needs[rank, what].append((rank, on))
             else:
                 assert line in ("}", "")
@@ -143,7 +143,7 @@ def test_goal_gives_the_starts_of_the_run(algorithm: str, tmp_path: Path) -> Non
     flight = {number: row["end_ps"] - row["start_ps"] for number, row in found.items()}
     text = exported(run, "goal", tmp_path)
     begun = perform(text, flight)
-    # Where a sender waits for its own message alone, it begins early, and so does what follows.
+    # A sender that waits only for its own message begins early, and so do the sends after it.
     assert begun.keys() == found.keys()
     for number, time in begun.items():
         assert time <= found[number]["start_ps"] + 1000
@@ -174,7 +174,7 @@ def test_goal_is_of_one_instance_of_one_job(tmp_path: Path) -> None:
 
 
 def both_ways(scenario: dict[str, Any], place: Path) -> tuple[int, int, str]:
-    """Completion time of a job, of its GOAL on the same fabric, and that file (ps)."""
+    """Return the completion times (ps) of a job, and of its GOAL on the same fabric; and GOAL."""
     run = backwater.build(scenario).run()
     fabric, text = place / "fabric.toml", exported(run, "goal", place)
     alone = {table: value for table, value in scenario.items() if table != "job"}
@@ -195,9 +195,9 @@ def test_goal_of_a_pipeline_takes_as_long(schedule: str, tmp_path: Path) -> None
     }
     job = {"label": "j", "ranks": 2, "pipeline": pipeline}
     took, again, text = both_ways(STAR | {"job": [job]}, tmp_path)
-    # Five forward and five backward passes one after another, and two transfers.
+    # Five forward and five backward passes in sequence, and two transfers.
     assert took > 5 * 100_000_000 + 5 * 200_000_000
-    # GOAL counts in ns, to the nearest: half of one for each computation of the way.
+    # GOAL rounds to ns: an error of half a ns for each computation on the path.
     assert again == pytest.approx(took, abs=10 * 500)
     assert "calc 100000\n" in text
 

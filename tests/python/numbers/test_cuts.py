@@ -1,7 +1,7 @@
-"""Packets that are trimmed are told wherever lost frames are, if there are any.
+"""Numbers of trimmed packets are reported wherever those of lost frames are, unless they are 0.
 
-Every cut packet is retransmitted, and nothing else is: that is how many there must be. All of them
-were to leave by the one port that is short of memory.
+The expected number is that of retransmitted packets, since every trimmed packet is retransmitted,
+and no other. All of them are trimmed at the one port that lacks memory.
 """
 
 from __future__ import annotations
@@ -34,7 +34,7 @@ buffer_per = "queue"
 
 @pytest.fixture(params=["", 'to = "source"'], ids=["on", "back"])
 def file(request: pytest.FixtureRequest, tmp_path: Path) -> tuple[str, int]:
-    """A scenario, and how many packets are cut in it."""
+    """A scenario, and its number of trimmed packets."""
     path = tmp_path / "incast.toml"
     path.write_text(INCAST.format(to=request.param), encoding="utf-8")
     run = backwater.load(path).run()
@@ -63,12 +63,12 @@ def test_a_run_why_and_a_report_name_them(
     assert lead in page.read_text(encoding="utf-8")
 
 
-def test_where_none_is_cut_nobody_tells_of_it(command: Command, tmp_path: Path) -> None:
+def test_without_trimmed_packets_nothing_is_reported(command: Command, tmp_path: Path) -> None:
     path = tmp_path / "lone.toml"
     path.write_text(INCAST.format(to="").replace('"1..8"', '"h1"'), encoding="utf-8")
     out = str(tmp_path / "r")
-    assert "cut to" not in command("run", str(path), "--out", out).out
-    assert "cut to" not in command("why", out).out.lower()
+    assert " trimmed," not in command("run", str(path), "--out", out).out
+    assert "packets trimmed" not in command("why", out).out.lower()
 
 
 def test_the_panel_of_a_port_has_them_beside_dropped_frames(
@@ -83,7 +83,7 @@ def test_the_panel_of_a_port_has_them_beside_dropped_frames(
     assert ports["s0 → h0"]["dropped"] == "0 frames"
     assert ports["s0 → h0"]["trimmed"] == f"{cut:,} packets"
     assert ports["h1 → s0"]["trimmed"] == "0 packets"
-    # Of a flow the panel tells what was retransmitted.
+    # The panel of a flow shows its retransmitted packets.
     rows = {row["flow_id"]: row for row in run.flows.to_pylist()}
     for one in found["flows"]:
         row = rows[int(one["name"].rpartition(" ")[2])]
@@ -117,7 +117,7 @@ def test_points_of_a_sweep_have_them(file: tuple[str, int]) -> None:
     case = backwater.load(path)
     found = {one.name: (one.unit, value) for one, value in named(case.run())}
     assert list(found["trimmed"]) == ["packets", cut]
-    # A point keeps the tables alone that its numbers come from.
+    # A point keeps only the tables from which its numbers are computed.
     recipe = Recipe({"": case}, (), (), False, {})
     tables = run_points(recipe, [("point", "", (), (), 1)])
     assert tables["points"]["trimmed"].to_pylist() == [cut]

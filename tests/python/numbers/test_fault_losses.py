@@ -1,6 +1,6 @@
-"""Frames that faults take are told wherever lost frames are counted, and only where there are some.
+"""Numbers of frames lost to faults are reported wherever lost frames are, unless they are 0.
 
-The drop rule takes two data frames by number, so the count is known without the simulator.
+The fault drops two data frames by number, so the count is known without the simulator.
 """
 
 from __future__ import annotations
@@ -63,10 +63,10 @@ def test_a_comparison_has_a_row_only_where_there_are_some(
 
 @pytest.mark.parametrize("spines", [1, 2])
 def test_what_waits_at_a_port_is_lost_when_its_link_goes_down(spines: int) -> None:
-    """Two senders fill the queue of one uplink for 10 us: half of what they send waits there then.
+    """Two senders fill the queue of one uplink for 10 us, so half of what they send waits there.
 
-    Without acknowledgements every frame is data, so that what does not arrive is what faults took.
-    With two spines, what is sent afterwards takes the other one.
+    Without acknowledgements every frame is data: frames that do not arrive are lost to faults. With
+    two spines, later frames take the other spine.
     """
     scenario = backwater.build(
         {
@@ -88,19 +88,19 @@ def test_what_waits_at_a_port_is_lost_when_its_link_goes_down(spines: int) -> No
             "stop": {"at": "1 ms"},
         }
     )
-    # Both flows of this seed are hashed onto the link that fails.
+    # With this seed, both flows are hashed onto the link that fails.
     run = scenario.run(seed=1)
     frames = 2 * -(-200_000 // 4096)
     arrived = sum(-(-(count or 0) // 4096) for count in run.flows.column("received").to_pylist())
     assert run.summary["drops"] == 0
     assert run.summary["fault_losses"] == frames - arrived
-    # In 10 us an uplink carries 125 KB, less what the way takes; as much waits.
+    # In 10 us an uplink carries at most 125 KB, and as much waits.
     waiting = 100_000 // 4096
     assert run.summary["fault_losses"] >= waiting
     if spines == 2:
-        assert arrived > frames / 2, "what was sent later has another way"
+        assert arrived > frames / 2, "later frames take another path"
     else:
-        assert arrived <= 125_000 // 4096, "what was sent later has none"
+        assert arrived <= 125_000 // 4096, "later frames have no path"
 
 
 @pytest.mark.usefixtures("undrawn")

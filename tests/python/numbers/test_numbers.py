@@ -1,4 +1,4 @@
-"""A number of a run is the same wherever it is told, and however long the run was."""
+"""A number of a run is the same in all reports, for short and long runs."""
 
 from __future__ import annotations
 
@@ -30,14 +30,14 @@ from kit.scenarios import LOSSY
 from kit.tree import ROOT
 
 VALUES = st.lists(st.integers(0, 10**15), min_size=1, max_size=40).map(sorted)
-# Shared machines may take a second for what takes a millisecond.
+# A shared machine may need a second for a millisecond's work.
 SHARED = settings(deadline=None, suppress_health_check=[HealthCheck.too_slow])
 
 
 @SHARED
 @given(VALUES, st.floats(0, 1))
 def test_quantiles_are_those_of_arrow(values: list[int], share: float) -> None:
-    # Its default is type 7 of Hyndman and Fan, too.
+    # The default of Arrow is type 7 of Hyndman and Fan, too.
     expected = pc.quantile(pa.array(values), q=share)[0].as_py()
     assert quantile(values, share) == pytest.approx(expected, rel=1e-12)
     assert quantile(pl.Series(values), share) == quantile(values, share)
@@ -126,7 +126,7 @@ QUEUED: dict[str, Any] = {
 
 
 def test_jains_index() -> None:
-    """All alike: 1; one alone of n: 1 / n; of 1, 2 and 3: 36 / (3 * 14)."""
+    """Equal rates: 1. One rate of n above 0: 1 / n. Rates 1, 2 and 3: 36 / (3 * 14)."""
     assert jain([5.0, 5.0, 5.0]) == 1
     assert jain([0.0, 0.0, 0.0, 7.0]) == 0.25
     assert jain([1.0, 2.0, 3.0]) == pytest.approx(6 / 7)
@@ -135,7 +135,7 @@ def test_jains_index() -> None:
 def test_queues_marks_and_fairness_are_those_of_the_tables() -> None:
     run = backwater.build(QUEUED).run()
     ports = run.ports.to_pylist()
-    # Two of equal rate meet: of 200 KB and headers half waits when the first half has gone.
+    # Two flows of equal rate meet. When half of their 200 KB have left, the other half waits.
     most = metric("max_queue").of(run)
     assert most is not None
     assert most == max(row["max_egress_bytes"] for row in ports)
@@ -144,7 +144,7 @@ def test_queues_marks_and_fairness_are_those_of_the_tables() -> None:
     count = max(ends) // 500_000
     depth: dict[int, int] = {}
     for row in run.series.to_pylist():
-        # At another port an acknowledgement waits for a moment.
+        # At other ports only an acknowledgement waits for a moment.
         bottleneck = (row["node"], row["port"]) == ("s0", 2)
         if row["quantity"] == "queue_bytes" and bottleneck and row["time_ps"] <= max(ends):
             depth[row["time_ps"]] = depth.get(row["time_ps"], 0) + row["value"]
@@ -183,7 +183,7 @@ def test_a_group_of_which_a_flow_is_open_has_no_fairness() -> None:
 
 
 def test_points_of_sweeps_have_what_their_metrics_take() -> None:
-    """Queues need the samples, and their interval; CNPs the table of control."""
+    """Metrics of queues need samples and their interval, and CNPs the table `control`."""
     case = backwater.build(QUEUED)
     names = ("p90_queue", "max_queue", "cnps", "fairness:in", "marked_frames")
     recipe = Recipe({"": case}, (), names, False, {})
@@ -211,7 +211,7 @@ def test_metrics_that_are_not_written_so(text: str) -> None:
 
 
 def test_files_are_read_a_batch_at_a_time(tmp_path: Path) -> None:
-    """What is in memory of a table at any time is some thousands of rows, however many it has."""
+    """At any time, only some thousands of rows of a table are in memory."""
     count = 50_000
     numbers: pa.Array[Any] = pa.array(range(count), pa.uint64())
     table = pa.table({"bytes": numbers})
@@ -220,7 +220,7 @@ def test_files_are_read_a_batch_at_a_time(tmp_path: Path) -> None:
     lists = list(scan.values("bytes"))
     assert max(map(len, lists)) <= 8192
     assert [value for values in lists for value in values] == list(range(count))
-    # By hand: the k-th of 0, 1, 2, ... is k, and their sum n (n - 1) / 2.
+    # By hand: in 0, 1, 2, ... the k-th is k, and the sum of n is n (n - 1) / 2.
     places = [0, 1, 65_535 % count, count // 2, count - 1]
     assert scan.at("bytes", places) == places
     assert (len(scan), scan.total("bytes")) == (count, count * (count - 1) // 2)
@@ -237,7 +237,7 @@ def test_files_are_read_a_batch_at_a_time(tmp_path: Path) -> None:
 @SHARED
 @given(st.lists(st.one_of(st.none(), st.floats(allow_nan=False)), min_size=1, max_size=40))
 def test_numbers_are_found_at_their_places(values: list[float | None]) -> None:
-    """Below zero and above, and those that are missing have none."""
+    """Values may be negative; nulls have no place."""
     table = pa.table({"slowdown": pa.array(values, pa.float64())})
     scan = _core.Scan.of(_core.batches(table)).known("slowdown")
     ordered = sorted(value for value in values if value is not None)
@@ -258,7 +258,7 @@ def test_damaged_files_are_told(tmp_path: Path) -> None:
 
 
 def test_what_output_leaves_out_is_no_empty_queue() -> None:
-    """Two meet at s0; h0 has no queue of its own, and in the fat tree nothing waits at others."""
+    """Two flows meet at s0. Without samples of s0, more may have waited there."""
     for nodes, known in ((["h0"], False), (["s0"], True), ([], True)):
         run = backwater.build({**QUEUED, "output": {**QUEUED["output"], "nodes": nodes}}).run()
         most = metric("max_queue").of(run)
@@ -273,7 +273,7 @@ def test_what_output_leaves_out_is_no_empty_queue() -> None:
 
 
 def test_a_port_that_was_sampled_is_the_deepest_where_no_other_can_be() -> None:
-    """At the leaf of the receivers four meet; elsewhere less waits than there on average."""
+    """Three flows meet at the leaf of the receiver; elsewhere less waits on average."""
     tree: dict[str, Any] = {
         "topology": {
             "kind": "leaf-spine",

@@ -1,4 +1,4 @@
-"""A metric is one entry: whoever knows metrics knows it."""
+"""A metric is one entry of the registry: every command, page and table then has it."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""How many samples percentiles and winners need: one rule, wherever numbers are told."""
+"""How many samples percentiles and winners need: one rule for all reports."""
 
 from __future__ import annotations
 

@@ -15,7 +15,7 @@ from backwater.plot.own import charts
 from backwater.study import Outcome, definition
 from backwater.study.key import Key
 
-# Alone on its links a message of n frames of 1000 B takes 0.08 (n + 1) us at 100 Gb/s.
+# In the idle network, a message of n frames of 1000 B takes 0.08 (n + 1) us at 100 Gb/s.
 BASE: dict[str, Any] = {
     "topology": {"kind": "star", "hosts": 2, "rate": "100 Gb/s", "link_delay": "0 s"},
     "packet": {"payload": "1000 B", "header": "0 B", "gap": "0 B"},

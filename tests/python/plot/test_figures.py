@@ -1,4 +1,4 @@
-"""Figures for papers and slides: as wide as they are asked to be, readable, in three themes."""
+"""Figures for papers and slides have the requested width, readable text and a theme."""
 
 from __future__ import annotations
 
@@ -36,7 +36,7 @@ def run(tmp_path_factory: pytest.TempPathFactory) -> Run:
 
 
 def bars(mechanisms: int) -> Any:  # noqa: ANN401 - some Altair chart
-    """Bars of so many kinds, a colour a kind."""
+    """Return a chart with one bar and colour for each of so many mechanisms."""
     import altair as alt
 
     from backwater.plot.theme import colour
@@ -47,7 +47,7 @@ def bars(mechanisms: int) -> Any:  # noqa: ANN401 - some Altair chart
 
 
 def millimetres(svg: str) -> tuple[float, float]:
-    """Width and height of a drawing, and pixels of its text as shares of a millimetre."""
+    """Return the width of a drawing in mm, and the mm per unit of its view box."""
     root = ElementTree.fromstring(svg)
     wide = float(root.get("width", "").removesuffix("mm"))
     box = [float(part) for part in root.get("viewBox", "").split()]
@@ -81,7 +81,7 @@ def test_a_figure_has_its_width_and_text_that_can_be_read(run: Run, name: str, a
         float(one.get("font-size", "0").removesuffix("px")) * millimetre / 25.4 * 72
         for one in ElementTree.fromstring(svg).iter(SVG + "text")
     ]
-    # Six points is what journals ask of the smallest text in a figure.
+    # Journals require six points for the smallest text in a figure.
     assert min(sizes) >= 6.5
     assert max(sizes) < 16
 
@@ -134,7 +134,7 @@ def test_print_tells_bars_apart_by_hatching_and_lines_by_dashes(run: Run) -> Non
 
 
 def luminance(colour: str) -> float:
-    """Relative luminance as WCAG 2.1 defines it."""
+    """Return the relative luminance as WCAG 2.1 defines it."""
     parts = [int(colour[n : n + 2], 16) / 255 for n in (1, 3, 5)]
     linear = [p / 12.92 if p <= 0.03928 else ((p + 0.055) / 1.055) ** 2.4 for p in parts]
     return 0.2126 * linear[0] + 0.7152 * linear[1] + 0.0722 * linear[2]
@@ -217,7 +217,7 @@ def test_bad_figures_are_errors_with_place_and_hint(
     said = command("run", str(small), "--out", "r", *given, code=2)
     assert f"error: {place}" in said.err
     assert "hint: " in said.err
-    # All but an unknown name, which takes the results to know, is told before anything runs.
+    # All errors come before the run, except an unknown name, for which its results are needed.
     assert (tmp_path / "r").exists() == ("nowhere" in given[1])
     assert (tmp_path / "notes.svg").read_text(encoding="utf-8") == "my notes"
 

@@ -1,4 +1,4 @@
-"""Charts of runs: they show what the tables hold, with units, and say what they cannot show."""
+"""Charts of runs show the numbers of tables, with units, and report what they cannot show."""
 
 from __future__ import annotations
 
@@ -30,7 +30,7 @@ def run(tmp_path_factory: pytest.TempPathFactory) -> Run:
 
 
 def titles(spec: object) -> list[str]:
-    """Titles of all axes with numbers on them, wherever in a chart they stand."""
+    """Return the titles of all quantitative axes of a chart."""
     found = []
     if isinstance(spec, dict):
         for channel in ("x", "y"):
@@ -54,7 +54,7 @@ def test_a_queue_is_drawn_as_sampled_and_empty_where_there_is_no_sample(run: Run
     shown = rows(run.plot.queue("leaf0 -> h0"), "link", "value")
     assert set(shown["link"]) == {"leaf0 → h0"}
     assert max(shown["value"].to_list()) == pytest.approx(max(depth["value"].to_list()) / 1e3)
-    # Every step of the time that flows took has a value, whether anything waited or not.
+    # Every step until the last flow is complete has a value, 0 included.
     ends = pl.DataFrame(run.flows).select(pl.col("start_ps") + pl.col("fct_last_ack_ps"))
     assert shown.height == max(ends.to_series().to_list()) // 1_000_000
     assert sum(shown["value"].to_list()) == pytest.approx(sum(depth["value"].to_list()) / 1e3)
@@ -67,12 +67,12 @@ def test_throughput_adds_up_to_what_was_received(run: Run) -> None:
     flows = pl.DataFrame(run.flows).group_by("group").agg(pl.col("received").sum())
     for group, received in flows.iter_rows():
         gbps = sum(shown.filter(pl.col("link") == group)["value"].to_list())
-        # The last step may be cut where it is not whole.
+        # The last step may be shorter than others.
         assert gbps * 1e9 * step_us[0] * 1e-6 / 8 == pytest.approx(received, rel=0.02)
 
 
 def test_no_rate_is_beyond_what_links_carry(run: Run) -> None:
-    """A step holds what links carry in it, and of each flow or port a whole frame more."""
+    """A step has at most what links carry in it, plus a whole frame per flow or port."""
     ports, flows = pl.DataFrame(run.ports), pl.DataFrame(run.flows)
     rate = ports["rate_bps"].max() / 1e9  # type: ignore[operator]
     frame = 8 * 4200 / 1e3  # Gb/s times us
@@ -85,12 +85,12 @@ def test_no_rate_is_beyond_what_links_carry(run: Run) -> None:
 
 
 def test_what_was_not_sampled_is_not_drawn() -> None:
-    """Samples of other quantities are no reason to draw a flow's whole payload at its end."""
+    """With samples of other quantities only, a flow's payload is not drawn at its end."""
     scenario = backwater.parse(backwater.new_scenario())
     scenario = sampled(scenario, names=("queues", "links", "pauses"))
     with pytest.raises(backwater.InputError, match="no samples of flow_received_bytes"):
         scenario.run().plot.throughput()
-    # Of flows, those of the nodes named are sampled: here none that sends.
+    # Flows are sampled at their senders, and output.nodes names none of them.
     elsewhere = scenario.set("output.flows", True).set("output.nodes", ["leaf0", "h0"]).run()
     with pytest.raises(backwater.InputError):
         elsewhere.plot.throughput()
@@ -144,7 +144,7 @@ def test_what_was_not_sampled_is_said_with_the_keys_that_sample_it(name: str, sm
 
 
 def two_short_flows(interval: str) -> Run:
-    """Two messages of a frame each, 150 us apart in an idle network, and samples between them."""
+    """Return a run of two messages of one frame each, 150 us apart, with samples between them."""
     topology = {"kind": "star", "hosts": 3, "rate": "100 Gb/s", "link_delay": "1 us"}
     flow = {"from": "h0", "to": "h1", "size": "64 B"}
     flows = [flow | {"label": "one"}, flow | {"label": "other", "start": "150 us"}]
@@ -173,7 +173,7 @@ def test_pauses_that_were_not_looked_at_are_not_drawn_as_none(run: Run) -> None:
 
 
 def test_of_runs_together_the_one_without_a_pause_is_named(run: Run) -> None:
-    # Memory without end pauses nobody.
+    # With unlimited memory, no port pauses another.
     endless = backwater.parse(backwater.new_scenario()).variant("endless")
     for key, value in run.scenario["output"].items():
         endless = endless.set(f"output.{key}", value)
@@ -194,7 +194,7 @@ def test_unknown_links_and_groups_are_named(run: Run) -> None:
 
 
 def test_charts_of_many_flows_hold_few_rows(run: Run) -> None:
-    """What a chart holds does not grow with the run: quantiles and steps of time, not flows."""
+    """A chart of a longer run has no more data: it has quantiles and time steps, not flows."""
     many = 60_000
     flows = pl.DataFrame(run.flows)
     more = pl.concat([flows] * (many // flows.height + 1)).head(many)
@@ -202,7 +202,7 @@ def test_charts_of_many_flows_hold_few_rows(run: Run) -> None:
     more = more.with_columns(
         flow_id=spread,
         fct_last_ack_ps=pl.col("fct_last_ack_ps") + spread,
-        # Over before any sample could find them: none but the run's own were sampled.
+        # These end before the first sample, as only flows of the original run were sampled.
         fct_last_byte_ps=pl.lit(1, pl.UInt64),
         slowdown=1.0 + spread,
     )
@@ -236,7 +236,7 @@ def test_a_run_without_a_complete_flow_has_no_completion_chart(run: Run) -> None
 
 
 def one_group(flows: int) -> Run:
-    """A group of so many flows that end one after the other, and one of a single flow."""
+    """Return a run with a group of flows that end one after another, and a group of one flow."""
     topology = {"kind": "star", "hosts": 3, "rate": "100 Gb/s", "link_delay": "1 us"}
     many = {"label": "many", "from": "h0", "to": "h1", "size": "4 KB"}
     entries = [many | {"start": f"{i} us"} for i in range(flows)]
@@ -252,7 +252,7 @@ def test_percentiles_are_marked_where_there_are_flows_enough(flows: int, marks: 
     spots = [pl.DataFrame(data) for data in chart["datasets"].values() if "mark" in data[0]]
     [marked] = spots
     assert marked.filter(pl.col("group") == "many").height == marks
-    # Of a single flow there is its time, and no distribution.
+    # A single flow has a mark for its time, and no curve.
     [lone] = marked.filter(pl.col("group") == "lone").to_dicts()
     assert lone["share"] == 1
     assert lone["mark"] == "the only flow"
@@ -287,14 +287,14 @@ def test_control_messages_are_counted_from_the_run_s_start(run: Run) -> None:
     shown = rows(run.plot.control(), "begin", "end", "messages")
     assert shown["messages"].sum() == run.control.num_rows
     first = pl.DataFrame(run.control)["time_ps"].to_list()[0] / 1e6
-    # Without an end of its own at 0 a bar with both ends in time is but a dash at its height.
+    # Without its lower end at 0, a bar with two ends in time is only a line at its height.
     assert run.plot.control().to_dict()["encoding"]["y2"] == {"datum": 0}
     [earliest] = shown.sort("begin").head(1).to_dicts()
     assert earliest["begin"] <= first < earliest["end"]
 
 
 def test_a_band_leaves_the_legend_to_its_line() -> None:
-    """A band's pale patch in the legend would tell no dash."""
+    """A pale patch of the band in the legend would hide the dash of the line."""
     scenario = backwater.parse(backwater.new_scenario()).set("output.interval", "100 ns")
     chart = scenario.set("output.queues", True).run().plot.queue()
     kinds = [layer["mark"]["type"] for layer in chart.to_dict()["layer"]]

@@ -1,4 +1,4 @@
-"""The timeline of a job: bars as the table of transfers has them, and the critical path."""
+"""The timeline of a job: bars by the table of transfers, and the critical path."""
 
 from __future__ import annotations
 
@@ -67,7 +67,7 @@ def test_the_critical_path_leads_from_start_to_end_and_its_ranks_have_rows(
 
 
 def test_each_corner_of_the_path_lies_in_a_row_whatever_their_number(run: backwater.Run) -> None:
-    """Rows are numbered from the top; of too few rows the path's end is drawn, and it says so."""
+    """With too few rows, only the last part of the path is drawn, and a note reports that."""
     legs = critical_path(run, "training")
     every = run.plot.timeline().to_dict()
     assert len(rows(every, 1)) == 2 * len(legs)
@@ -85,7 +85,7 @@ def test_each_corner_of_the_path_lies_in_a_row_whatever_their_number(run: backwa
 def test_many_short_collectives_are_few_bars(
     run: backwater.Run, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    """With bars of a third of the time at most three fit one behind the other."""
+    """If bars are at least a third of the time apart, a row has at most three."""
     monkeypatch.setattr("backwater.plot.timeline.MERGED", 3)
     [one] = timelines(run, most=4)
     spec = one.chart.to_dict()
