@@ -3,22 +3,22 @@
     import backwater
 
     run = backwater.load("scenario.toml").set("switch.buffer", "400 KB").run(seed=7)
-    run.flows            # an Arrow table; polars.from_arrow(run.flows) takes it as it is
+    run.flows            # an Arrow table, which polars.from_arrow(run.flows) accepts
     run.fingerprint      # equal for equal scenario and seed
 
-Times in tables are integer picoseconds, sizes bytes, rates bits per second; every column carries
-its unit in the metadata of its field.
+In tables, times are integer picoseconds, sizes are bytes and rates are bits per second. The
+metadata of each column's field holds its unit.
 """
 
 from __future__ import annotations
 
 import os
 
-# Not typing's: importing that is half of the time before the command can answer Ctrl-C.
+# Not from `typing`: its import takes half of the time before the command can handle Ctrl-C.
 TYPE_CHECKING = False
 
 if "BACKWATER_CORE" in os.environ:
-    # Said by a command with mechanisms of its user's own, whose processes this is one of.
+    # A command with mechanisms of its user sets it for its processes, of which this is one.
     from backwater.own import use_given
 
     use_given()
@@ -45,8 +45,8 @@ if TYPE_CHECKING:
     from backwater.scenario import Scenario, build, load, parse
     from backwater.sweep.dataset import Sweep, open_sweep
 else:
-    # Imported when first used: the command must be ready for Ctrl-C before heavy libraries load,
-    # and its help needs none of them.
+    # Imported on first use: the command must handle Ctrl-C before heavy libraries load, and its
+    # help needs none of them.
     _HOMES = {
         "_core": (
             "Acknowledgement",
@@ -81,7 +81,7 @@ else:
         raise AttributeError(f"module 'backwater' has no attribute {name!r}")
 
     def __dir__() -> list[str]:
-        # What this file itself imports and needs is nobody else's.
+        # Names that only this file needs are not public.
         own = {"TYPE_CHECKING", "annotations", "os"}
         return sorted({*globals(), *__all__} - own)
 

@@ -1,10 +1,10 @@
-"""The compiled simulator: reads, checks and runs scenarios, hands rows over in Arrow batches.
+"""The compiled simulator: reads, checks and runs scenarios, and returns rows in Arrow batches.
 
-Private: `import backwater` is the front door. Times are integer picoseconds (`*_ps`), sizes bytes.
+Private: use `import backwater`. Times are integer picoseconds (`*_ps`), and sizes are bytes.
 
-What may take long (to read, check, resolve, sketch and build a scenario) is done by a thread of its
-own, so that signals are heard meanwhile: what a handler raises is raised, within 0.1 s, and that
-thread's work is dropped when it comes to its end.
+Work that may take long (to read, check, resolve, sketch and build a scenario) runs in another
+thread, so that signals are handled meanwhile. If a handler raises, so does the call, within 0.1 s,
+and the result of that thread is dropped.
 """
 
 import os
@@ -13,12 +13,13 @@ from pathlib import Path
 from typing import Any
 
 CONTROL_TABLE: str
-"""The table of a scenario that names a control: that of the mechanism that such a class is."""
+"""The table of a scenario for the mechanism that runs a `backwater.Control`."""
 
 class ScenarioError(ValueError):
     """A scenario, a key or a value that cannot be used.
 
     `str(error)` is the complete message: place, excerpt of the source, value, reason, `hint:` line.
+    Attributes without a value are None.
     """
 
     file: str | None
@@ -30,63 +31,66 @@ class ScenarioError(ValueError):
     hint: str | None
 
 class RunError(RuntimeError):
-    """A run broke a promise of its scenario (for example `lossless`); says where, when, why."""
+    """A run broke a promise of its scenario, such as `lossless`.
+
+    `str(error)` is the complete message, with where, when and why.
+    """
 
     time_ps: int
     reason: str
     hint: str | None
     run: Any
-    """The `backwater.Run` as far as it came, where a run raised it."""
+    """The `backwater.Run` up to the error, if a run raised it."""
 
 class Scenario:
-    """A scenario as read; every change gives a new object."""
+    """A scenario as read. Every change returns a new object."""
 
     @staticmethod
     def from_file(path: str) -> Scenario: ...
     @staticmethod
     def from_text(text: str, origin: str = "<text>", base: str = ".") -> Scenario:
-        """Read TOML text; `base` is the directory that names of files in it are relative to."""
+        """Read TOML text; names of files in it are relative to the directory `base`."""
 
     def with_variant(self, name: str) -> Scenario:
         """Merge the table `[variant.NAME]` of the file over the scenario."""
 
     def with_mechanism(self, name: str) -> Scenario:
-        """Switch a mechanism on, with its defaults where the scenario has no values for it."""
+        """Switch a mechanism on, with the scenario's values for it, else its defaults."""
 
     def with_set(self, key: str, value: str, *, where_on: bool = False) -> Scenario:
-        """Override one dotted key; `value` is TOML text, a bare word or quantity is a string.
+        """Override one dotted key; `value` is TOML text, and a bare word or quantity is a string.
 
-        Where the key's mechanism is off it is skipped with `where_on`, and an error once the
-        scenario is used without.
+        If the key's mechanism is off, the key is skipped with `where_on`, else an error once the
+        scenario is used.
         """
 
     def with_control(
         self, name: str, control: type, parameters: Sequence[str], marks: bool
     ) -> Scenario:
-        """Offer a class under a name, which the scenario may then have for its control.
+        """Offer a class under a name, which the scenario may then use as its control.
 
-        `parameters`: the names of its own; `marks`: it has a hook for marks.
+        `parameters`: the names of its parameters; `marks`: it has a hook for marks.
         """
 
     def with_flows(self, table: object, label: str) -> Scenario:
         """Add a group of flows from an Arrow stream.
 
-        Columns: id, src, dst, bytes, start_ps, and maybe class and path.
+        Columns: id, src, dst, bytes, start_ps, and optionally class and path.
         """
 
     def with_table(self, table: object, path: str) -> Scenario:
-        """Give the rows of the Parquet file that `flow_table` named, for all groups it is of."""
+        """Supply the rows of the Parquet file in `flow_table`, for all groups that name it."""
 
     def with_operations(self, table: object, path: str) -> Scenario:
-        """Give the rows of the Parquet file that `operation_table` named, for all jobs it is of.
+        """Supply the rows of the Parquet file in `operation_table`, for all jobs that name it.
 
-        Columns: id, rank, kind, and maybe peer, bytes, time_ps, after, after_ack (lists), needs,
-        start_ps, class, label, stream.
+        Columns: id, rank, kind, and optionally peer, bytes, time_ps, after, after_ack (lists),
+        needs, start_ps, class, label, stream.
         """
 
     @property
     def text(self) -> str:
-        """The text that it was read from, without any change."""
+        """The text that it was read from, without changes."""
 
     @property
     def title(self) -> str: ...
@@ -100,40 +104,41 @@ class Scenario:
     def seed(self) -> int: ...
     @property
     def flow_table(self) -> str | None:
-        """The absolute path of a Parquet flow table that is still to be read, if any is left."""
+        """The absolute path of a Parquet flow table that has not been read yet; None: all have."""
 
     @property
     def operation_table(self) -> str | None:
-        """The absolute path of a Parquet table of operations still to be read, if any is left."""
+        """The absolute path of a Parquet table of operations, as `flow_table`."""
 
     def check(self, capture: Capture | None = None) -> list[dict[str, str]]:
-        """Check everything; gives the warnings as {key, value, reason, hint}.
+        """Check everything, and return the warnings as {key, value, reason, hint}.
 
-        Of a capture the ports are looked up; its file is left alone.
+        The ports of a capture are checked, too, and its file is not touched.
         """
 
     def controls(self) -> list[tuple[str, str]]:
-        """Which flows each confined control has, as (mechanism, flows in words)."""
+        """Return the flows of each control that has only some, as (mechanism, flows in words)."""
 
     def resolved_toml(self) -> str:
-        """Every value, defaults included, as a scenario text."""
+        """Return every value, defaults included, as the text of a scenario."""
 
     def values(self) -> list[dict[str, str]]:
-        """Every value with where it came from, as {key, value, origin}."""
+        """Return every value and where it came from, as {key, value, origin}."""
 
     def facts(self, mechanism: str) -> dict[str, Any]:
-        """What the scenario answers of the questions of a mechanism, quantities as text.
+        """Return the scenario's answers to the questions of a mechanism, quantities as text.
 
-        None where it has no answer. Of `sfc`: receiver, senders (None: no incast is known), rate,
-        links, switches, link_delay, switch_latency, pfc_threshold (None: nothing limits the queue),
-        pfc_threshold_key, threshold, pause and interval (None: not given), packet, message.
+        Without an answer, the value is None. For `sfc`: receiver, senders (None: no incast is
+        known), rate, links, switches, link_delay, switch_latency, pfc_threshold (None: nothing
+        limits the queue), pfc_threshold_key, threshold, pause and interval (None: not given),
+        packet, message.
         """
 
     def sketch(self, seed: int, most: int) -> dict[str, Any]:
-        """What the scenario looks like, with the first `most` flows of each source.
+        """Return the network, with the first `most` flows of each source.
 
-        nodes: (name, tier, whether a host); links: (node, node, b/s, ps); flows: (group, nodes on
-        the way or the two ends, how many, bytes of all); complete: whether that is all.
+        nodes: (name, tier, True for a host); links: (node, node, b/s, ps); flows: (group, nodes on
+        the path or the two ends, number, bytes of all); complete: True if these are all flows.
         """
 
     def start(
@@ -144,25 +149,28 @@ class Scenario:
         threads: int = 1,
         saved: tuple[bytes, Scenario, Sequence[str]] | None = None,
     ) -> Simulation:
-        """Build the network; `seed` replaces the scenario's own, `capture` replaces its file.
+        """Build the network, and return the simulation at its start.
 
-        `stop` is asked meanwhile whether to give up, which is a `KeyboardInterrupt`. The run uses
-        up to `threads` threads, and its results are the same with any number of them. `saved` has
-        it go on from a run of another scenario: its state, that scenario, and the keys by which
-        this one differs.
+        `seed` replaces the scenario's own. `capture` replaces its file. `stop` is called meanwhile,
+        and raises `KeyboardInterrupt` here once it returns true. `threads`: how many the run may
+        use; results do not depend on it. `saved` continues a run of another scenario: its state,
+        that scenario, and the keys in which this one differs.
         """
 
 class Capture:
-    """Frames that pass some ports of a run, to be written to a pcapng file that Wireshark opens.
+    """A pcapng file, for Wireshark, with the frames that pass some ports of a run.
 
-    `ports` are parts with commas between: `all`, a tier (`leaf`: all ports of all leaves), a node
-    (all its ports), `node/port`, or `node:peer` (the ports of a node that lead to another). `kinds`
-    are some of data, ack, control (all but these two), pause, pfc, cnm, cim, sfcm, bcn, cnp, uet,
-    other; `classes` are those that frames travel in, of MAC control those that it pauses. Of each
-    frame `snap` is kept (14 B to 262144 B, which is the default), and the file ends before the
-    first frame that would make it longer than `limit`; both are sizes with a unit, such as "128 B".
-    What cannot be is a `backwater.ScenarioError`; a limit without room for a frame is told by the
-    run, before the file is replaced.
+    `path`: the file.
+    `ports`: entries separated by commas: `all`, a tier (`leaf`: all ports of all leaves), a node
+    (all its ports), `node/port`, or `node:peer` (the ports of a node that lead to that peer).
+    `kinds`: some of data, ack, control (all except these two), pause, pfc, cnm, cim, sfcm, bcn,
+    cnp, uet, other; by default all.
+    `classes`: classes of frames, 0 to 7, or those that a MAC control frame pauses; by default all.
+    `snap`: how much of each frame is kept, from "14 B" to "262144 B", which is the default.
+    `limit`: the file ends before the first frame that would make it longer, such as "10 MB".
+
+    Raises `backwater.ScenarioError` for values that cannot be. The run reports a limit without room
+    for a frame, before it replaces the file.
     """
 
     def __init__(
@@ -177,87 +185,94 @@ class Capture:
     ) -> None: ...
     @property
     def path(self) -> Path:
-        """The file; one that is there already is replaced when the run starts."""
+        """The file. The run replaces an existing one when it starts."""
 
 class Simulation:
-    """A run under way. Create and use it within one thread; each thread may have its own."""
+    """A run in progress. Create and use it within one thread; each thread may have its own."""
 
     def advance(self, wall_ms: int, until_ps: int | None = None) -> Status:
         """Simulate for about `wall_ms` ms of wall time, without the interpreter's lock.
 
-        With `until_ps` no event after that time is handled, and the status says whether all others
-        are: `reached`.
+        With `until_ps`, no event after that time is handled, and the status has `reached` once all
+        others are.
         """
 
     def save(self) -> bytes:
-        """What the run has come to, for `Scenario.start`; all its batches have been taken."""
+        """Return the state of the run, for `Scenario.start`; take all its batches before."""
 
     def batches(self, partial: bool = False) -> list[tuple[str, Batch]]:
-        """Batches closed since the last call: (table, object with `__arrow_c_array__`).
+        """Return the batches closed since the last call, as (table, batch).
 
-        With `partial` those that are not full are closed, too.
+        With `partial`, those that are not full are closed, too.
         """
 
     def stop(self) -> None:
-        """End here: flush unfinished flows and port totals to `batches`."""
+        """End the run here: flush unfinished flows and port totals to `batches`."""
 
     def summary(self) -> dict[str, Any]:
-        """Totals after the end: fingerprint, time_ps, events, hops, flows, drops, offered loads.
+        """Return totals after the end: fingerprint, time_ps, events, hops, flows, drops, loads.
 
         With a capture: `capture`, with its ports, frames, bytes, and frames that `limit` left out.
-        If more than one thread was asked for: `threads`, how many it used in the end, and
-        `one_thread_because`, why it used one (None: it used more).
+        If several threads were allowed: `threads`, the number used in the end, and
+        `one_thread_because`, why it is one (None: it is more).
         """
 
 class Divergence:
-    """Two runs of one network side by side, until what they send first differs."""
+    """Two runs of one network side by side, until their frames first differ."""
 
     def __init__(self, a: Scenario, seed_a: int, b: Scenario, seed_b: int) -> None: ...
     def advance(self, wall_ms: int) -> dict[str, Any] | None:
-        """Simulate both for about `wall_ms` ms of wall time; None: no difference yet.
+        """Simulate both for about `wall_ms` ms of wall time; return the difference, or None yet.
 
-        `same_frames`: frames sent alike; `frames`: (of a, of b), the first that differ, None where
-        a run sends nothing more, or None in all; `control`: the same of control messages.
+        `same_frames`: how many equal frames both sent. `frames`: the first that differ, as (of a,
+        of b), with None for a run that sends nothing more, or None if none differs. `control`: the
+        same for control messages.
         """
 
     def time_ps(self) -> int:
-        """How far both are, in ps."""
+        """Return the simulated time that both have reached, in ps."""
 
 class Acknowledgement:
-    """What an acknowledgement tells a sender."""
+    """An acknowledgement, as a hook of a `backwater.Control` gets it."""
 
     received_bytes: int
     """Payload that the receiver has received so far, in bytes."""
     rtt_ps: int
-    """Time since the packet that it answers was sent, in ps."""
+    """Time since the acknowledged packet was sent, in ps."""
     marked: bool
-    """Whether that packet was marked."""
+    """True if that packet was marked."""
 
 class Status:
-    """Where a run stands. Times in ps; a hop is one frame put on one link, ACKs included."""
+    """The progress of a run. A hop is one frame sent on one link, ACKs included."""
 
     done: bool
+    """True once the run has ended."""
     reached: bool
-    """Whether all events up to the time that was asked for are over, and none after it."""
+    """True once all events up to the time in `until_ps` are over, and none after it."""
     time_ps: int
+    """The simulated time, in ps."""
     end_ps: int | None
+    """The simulated time at which the run ends at the latest, in ps; None: without a limit."""
     events: int
     hops: int
+    """Hops of all frames."""
     data_hops: int
+    """Hops of data frames."""
     flows_done: int
     flows_total: int | None
+    """How many flows the run will have; None: unknown."""
 
 def explain(key: str) -> dict[str, Any]:
-    """What a key means: meaning, symbol, unit, default, range, source, aliases, children."""
+    """Return what a key means: meaning, symbol, unit, default, range, source, aliases, children."""
 
 def items(what: str) -> list[dict[str, str]]:
-    """The known `mechanisms`, `topologies` or `workloads`, as {name, summary, source}."""
+    """Return the known `mechanisms`, `topologies` or `workloads`, as {name, summary, source}."""
 
 def formats() -> list[dict[str, str]]:
-    """The kinds of files that can be imported, as {name, summary, source}."""
+    """Return the kinds of files that can be imported, as {name, summary, source}."""
 
 def recognise(file: str | os.PathLike[str]) -> str | None:
-    """The kind of a file that can be imported, by its content; None: it is of no kind.
+    """Return the kind of a file that can be imported, by its content; None: of no kind.
 
     Raises `ScenarioError` if it cannot be read, or could be of several kinds.
     """
@@ -276,26 +291,26 @@ def import_files(
     memory: int | None = None,
     response_ps: int | None = None,
 ) -> dict[str, Any]:
-    """Turn files into the text of one scenario; its tables are written to `folder`.
+    """Turn files into the text of one scenario, and write its tables to `folder`.
 
-    Names of tables begin with `stem`. `kind` is the kind or the family of the files, `from_ps` the
-    time in them that becomes 0 s, `fabric` the name and the text of a scenario, `servers` how many
-    there are, `memory` that of a switch, in B, `response_ps` the time in which its neighbours obey
-    a pause. Gives {kinds, scenario, notes: [(file, line, sort, text, lines, names)]}.
-    Raises `ScenarioError`.
+    Names of tables begin with `stem`. `kind`: the kind or family of the files. `from_ps`: the time
+    in them that becomes 0 s. `fabric`: the name and the text of a scenario. `servers`: the number
+    of servers. `memory`: that of a switch, in B. `response_ps`: the time in which its neighbours
+    obey a pause. Returns {kinds, scenario, notes: [(file, line, sort, text, lines, names)]}. Raises
+    `ScenarioError`.
     """
 
 def schema() -> str:
-    """The JSON Schema of a scenario file."""
+    """Return the JSON Schema of a scenario file."""
 
 def new_scenario() -> str:
-    """A commented scenario to start from."""
+    """Return a commented scenario to start from."""
 
 def advice_forms() -> list[tuple[str, dict[str, Any]]]:
-    """What each mechanism that gives advice may be asked.
+    """Return the form of questions to each mechanism that gives advice.
 
-    A form is {about, options: [{name, help, whole, default}], scenario, proof}, and a proof None
-    or {key, largest, condition, row, below, from}.
+    A form is {about, options: [{name, help, whole, default}], scenario, proof}. A proof is None or
+    {key, largest, condition, row, below, from}.
     """
 
 def advise(
@@ -304,12 +319,12 @@ def advise(
     facts: dict[str, Any] | None = None,
     scenario: str = "",
 ) -> dict[str, Any]:
-    """Answer a question: `given` are options of the mechanism's form, None where they are not.
+    """Return the advice of a mechanism; `given`: the options of its form, or None for each.
 
-    What is not given comes from the `facts` of a scenario of this name, then from the form. Gives
-    {title, rows: [{name, value, unit, formula}], problems, feasible, cautions, summary} and numbers
-    by names that end in their unit. Of `sfc` these are by the contribution to P802.1Qdw, with
-    `packet` also in `with_serialisation`, and in `our_bound` by this project.
+    Defaults come from the `facts` of the scenario with this name, then from the form. The answer is
+    {title, rows: [{name, value, unit, formula}], problems, feasible, cautions, summary}, with
+    numbers under names that end in their unit. For `sfc` these follow the contribution to
+    P802.1Qdw, with `packet` also in `with_serialisation`; `our_bound` is by this project.
     """
 
 def read_capture(
@@ -320,110 +335,110 @@ def read_capture(
     cim_port: int | None = None,
     bcn_ethertype: int | None = None,
 ) -> None:
-    """Read a capture and hand each frame, and each thing that could not be read, to `take`.
+    """Read a capture, and call `take` with each frame, and each place that cannot be read.
 
-    A frame is {frame, interface, time_ps, direction, kind, source, ..., fields}, a problem
-    {offset, reason}. The numbers, 0 to 65535, are those by which the capture's messages came where
-    they are not Backwater's own: UDP ports 61185 and 61186, EtherType 0x88B5. Raises ValueError if
-    the file is no capture, OSError if it cannot be read.
+    A frame is {frame, interface, time_ps, direction, kind, source, ..., fields}, and such a place
+    is {offset, reason}. The numbers, 0 to 65535, are the capture's UDP ports and EtherType of
+    messages, if they are not Backwater's: 61185, 61186 and 0x88B5. Raises ValueError if the file is
+    not a capture, and OSError if it cannot be read.
     """
 
 def sample_frames() -> list[tuple[str, bytes]]:
-    """A frame of each format, without frame check sequence, with what it is."""
+    """Return a frame of each format, as (name, octets without frame check sequence)."""
 
 def write_capture(path: str, frames: Sequence[bytes]) -> None:
     """Write frames one microsecond apart."""
 
 class Batch:
-    """Rows of a result table, which pyarrow and polars take as they are."""
+    """Rows of a result table, which pyarrow and polars accept."""
 
     @property
     def nbytes(self) -> int:
-        """Octets that its values take."""
+        """The size of its values, in B."""
 
     def __len__(self) -> int: ...
     def __arrow_c_array__(self, requested_schema: object = None) -> tuple[object, object]: ...
     def __arrow_c_schema__(self) -> object: ...
     def column(self, name: str) -> list[Any]:
-        """Give the values of a column; raises KeyError if there is no such column."""
+        """Return the values of a column. Raises KeyError for an unknown column."""
 
 def batches(table: object) -> list[Batch]:
-    """Give the batches of any object with `__arrow_c_stream__`."""
+    """Return the batches of any object with `__arrow_c_stream__`."""
 
 class Part:
     """A Parquet file of one table under construction, in memory."""
 
     def __init__(self, compressed: bool) -> None:
-        """Begin one, compressed by Zstandard or not."""
+        """Begin a file, compressed by Zstandard or not."""
 
     def write(self, batch: Batch, run: int | None = None) -> None:
-        """Add a batch; with the seed of its run, each row has that in a column `run`."""
+        """Add a batch; `run`: a seed for a column `run` of all its rows."""
 
     @property
     def nbytes(self) -> int:
-        """Octets so far, of what is not written out yet an estimate."""
+        """The size so far, in B, with an estimate of rows that are not encoded yet."""
 
     def close(self) -> bytes:
-        """End the file and give its octets; none if nothing was written."""
+        """End the file and return its content; empty if nothing was written."""
 
 class Scan:
-    """Rows of a result table, of which files are read a batch at a time.
+    """Rows of a result table, whose files are read a batch at a time.
 
-    What reads raises ValueError if a file or a column is not there, or not as it should be.
+    Methods raise ValueError if a file or a column is missing or damaged.
     """
 
     def __init__(self, table: str, slices: list[tuple[str, int, int | None]]) -> None:
-        """Of Parquet files, each with the number of the first row and how many; None: all."""
+        """Scan Parquet files, each with the number of its first row and of rows (None: all)."""
 
     @staticmethod
     def of(batches: list[Batch]) -> Scan:
-        """Those of batches."""
+        """Return the rows of batches."""
 
     def only(self, name: str, value: str | int) -> Scan:
-        """Give the rows with this value in a column."""
+        """Return the rows with this value in a column."""
 
     def known(self, name: str) -> Scan:
-        """Give the rows that have a value in a column."""
+        """Return the rows that have a value in a column."""
 
     def above(self, name: str, limit: int) -> Scan:
-        """Give the rows with more than a limit in a column of whole numbers."""
+        """Return the rows with more than a limit in a column of whole numbers."""
 
     def __len__(self) -> int: ...
     def total(self, name: str) -> int:
-        """Give the sum of a column of whole numbers; 0 of nothing."""
+        """Return the sum of a column of whole numbers; 0 without rows."""
 
     def distinct(self, names: list[str], by: str | None = None) -> list[tuple[Any, ...]]:
-        """Give the combinations of values that there are, by when they first come.
+        """Return the distinct combinations of values, in the order of their first rows.
 
-        `by`: the column in whose order the rows are taken for that.
+        `by`: the column that orders the rows for this.
         """
 
     def first(self, name: str, by: str | None = None) -> str | int | None:
-        """Give a column's value in the first row, or in the first with the least of `by`."""
+        """Return a column's value in the first row, or in the first with the least of `by`."""
 
     def at(self, name: str, places: list[int]) -> list[float]:
-        """Give a column's numbers at places of their ascending order, from 0.
+        """Return a column's numbers at places, from 0, of their ascending order.
 
-        Raises IndexError if there are not so many.
+        Raises IndexError for a place beyond the last.
         """
 
     def values(self, name: str) -> Iterator[list[float]]:
-        """Give a column's numbers, those of a batch at a time, in the order of the rows."""
+        """Yield a column's numbers, those of a batch at a time, in the order of rows."""
 
 def check_part(file: str, table: str) -> str | None:
-    """Say what is wrong with the columns of a Parquet file of a table; None: nothing."""
+    """Return what is wrong with the columns of a Parquet file of a table; None: nothing."""
 
 def base_units(kind: str, text: str, name: str) -> int:
-    """Read a quantity: a `time` in ps, a `size` in B, a `rate` in b/s.
+    """Return a quantity in base units: a `time` in ps, a `size` in B, a `rate` in b/s.
 
     Raises ScenarioError, which calls the quantity `name`.
     """
 
 def empty_tables() -> list[tuple[str, Batch]]:
-    """Every result table without rows."""
+    """Return every result table, by name, without rows."""
 
 def tables() -> list[tuple[str, str]]:
-    """Every result table: its name, and what a row is."""
+    """Return every result table, as (name, meaning of a row)."""
 
 def version() -> dict[str, str]:
-    """What a run's numbers depend on: the package's version, and `build`, a hash of the sources."""
+    """Return the package's version and `build`, a hash of the sources: results depend on both."""

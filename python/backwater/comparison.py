@@ -1,12 +1,11 @@
-"""Compares scenarios over the same seeds: differences with their intervals, and who wins.
+"""Compares scenarios over the same seeds: differences with their intervals, and winners.
 
-Common random numbers: all scenarios run with the same seeds, so that what chance brings to one it
-brings to the others, and the differences within a seed vary less than the values. Of n differences
-with mean d and standard deviation s (of the sample, n - 1), the 95 % interval of the true mean
-difference is d ± t s / sqrt(n), t being Student's with n - 1 degrees of freedom (A. M. Law,
-Simulation Modeling and Analysis, on paired-t intervals and common random numbers). Intervals are
-not corrected for their number. Who wins needs enough seeds, and a difference that matters
-(`backwater.samples`).
+Common random numbers: all scenarios run with the same seeds. Chance then affects all alike, and
+differences within a seed vary less than the values. For n differences with mean d and sample
+standard deviation s (n - 1), the 95 % interval of the true mean difference is d ± t s / sqrt(n),
+with Student's t of n - 1 degrees of freedom (A. M. Law, Simulation Modeling and Analysis, on
+paired-t intervals and common random numbers). Intervals are not corrected for their number. A
+winner needs enough seeds and a difference that matters (`backwater.samples`).
 """
 
 from __future__ import annotations
@@ -28,17 +27,17 @@ if TYPE_CHECKING:
 
 @dataclass(frozen=True)
 class Difference:
-    """How much one scenario has more of a metric than another, over the seeds that both have."""
+    """A metric of one scenario minus that of another, over the seeds that both have."""
 
     n: int
     mean: float
     ci_low: float | None
     ci_high: float | None
-    """The 95 % interval; None of a single seed."""
+    """Ends of the 95 % interval; None for a single seed."""
 
     @staticmethod
     def of(values: Mapping[int, float], base: Mapping[int, float]) -> Difference | None:
-        """Of `values` less `base`; None if they share no seed."""
+        """Return the difference `values` minus `base`; None if they share no seed."""
         pairs = [values[seed] - base[seed] for seed in sorted(values.keys() & base.keys())]
         if not pairs:
             return None
@@ -47,7 +46,7 @@ class Difference:
 
     @property
     def sign(self) -> int | None:
-        """1: more, -1: less, 0: a tie, as the interval covers zero; None: there is no interval."""
+        """1: more, -1: less, 0: the interval covers zero; None: a single seed has no interval."""
         if self.ci_low is None or self.ci_high is None:
             return None
         if self.ci_low <= 0 <= self.ci_high:
@@ -59,11 +58,11 @@ ALIKE, NOT_TOLD = "no difference that matters", "not told apart"
 UNLIKE, OTHERS = "references differ", "complete flows differ"
 NEITHER = "neither is better"
 SAME = 1e-9
-"""Shares by which references may differ that are the same: they are sums of floats."""
+"""Share by which equal references may differ, since they are sums of floats."""
 
 
 def judged(verdict: str, winners: Sequence[str], of: int) -> str:
-    """Write a verdict for people: the winner, or which of `of` scenarios no other beats."""
+    """Return a verdict for people: the winner, or which of `of` scenarios no other beats."""
     if verdict == ALIKE:
         return "equal" if len(winners) == of else " = ".join(winners)
     if verdict == NOT_TOLD:
@@ -73,45 +72,52 @@ def judged(verdict: str, winners: Sequence[str], of: int) -> str:
 
 @dataclass(frozen=True)
 class Row:
-    """One metric of all scenarios, over the seeds that all of those with values have."""
+    """One metric of all scenarios, over the seeds common to all scenarios with values."""
 
     metric: Metric
     seeds: list[int]
-    """Those of the means, the differences and the verdict."""
+    """The common seeds: those of the means, the differences and the verdict."""
     means: list[float | None]
-    """Of each scenario; None: it has no value, or no seed is common."""
+    """The mean of each scenario; None: it has no value, or no seed is common."""
     counts: list[int]
     """How many values each scenario has, over its own seeds."""
     base: int | None
-    """The first scenario that has values: what differences are against."""
+    """The first scenario with values, which the others are compared with."""
     differences: list[Difference | None]
-    """Of each scenario against `base`; None of that itself."""
+    """The difference of each scenario from `base`; None for `base` itself."""
     winners: list[int]
-    """The scenarios that no other beats: one is the winner, several differ by nothing that
-    matters."""
+    """The scenarios that no other beats: one is the winner, several are not told apart, or do not
+    differ by anything that matters."""
     verdict: str
-    """`winner`, `no difference that matters` (between the winners: their whole intervals lie within
-    what matters), `not told apart` (they may differ by more: more seeds would tell), `too few
-    seeds`, `no values` (of two scenarios or more), `values missing` (no seed has values of
-    all), `complete flows differ` (times are of those that are complete, and these are others:
-    whoever completes only its fast flows is no faster) or `references differ` (what the values are
-    held against, such as bounds or the time sampled, is not the same, and who is better depends on
-    it: less above a higher bound is no merit), or `neither is better` (the metric says how much
-    there is, and not how good that is)."""
+    """One of
+
+    - `winner`
+    - `no difference that matters`: the whole intervals between the winners are within the least
+      difference that matters
+    - `not told apart`: the winners may differ by more, which more seeds would show
+    - `too few seeds`
+    - `no values`: fewer than two scenarios have values
+    - `values missing`: no seed has values of all scenarios
+    - `complete flows differ`: times are of complete flows, and scenarios complete others; one that
+      completes only its fast flows is not faster
+    - `references differ`: the bounds or sampled times to which values relate differ, and the winner
+      depends on them; less above a higher bound is no merit
+    - `neither is better`: the metric is an amount, and neither more nor less is better
+    """
     samples: list[int | None]
-    """Complete flows behind each scenario's values, of the seed with fewest; None: no number of
-    flows."""
+    """Complete flows behind each scenario's values, in the seed with the fewest; None: the metric
+    is not of flows."""
     reasons: list[str | None]
-    """Why a scenario has no value: it has too few complete flows for the statistic, or no such
-    thing."""
+    """Why a scenario has no value: too few complete flows for the statistic, or no such flows,
+    jobs or switches."""
     references: list[float | None]
-    """What each scenario's values are held against, as a mean over the seeds; None: nothing."""
+    """The reference of each scenario's values, as a mean over the seeds; None: without one."""
     parts: list[Part | None]
-    """Of which flows each scenario's values are, of the seed with the fewest complete; None: of all
-    of the group in every seed, or of no flows."""
+    """The flows behind each scenario's values, in the seed with the fewest complete; None: all of
+    the group in every seed, or no flows."""
 
     def told(self, labels: Sequence[str]) -> dict[str, Any]:
-        """All of it, for JSON."""
+        """Return all of it, for JSON."""
         return {
             "metric": self.metric.name,
             "unit": self.metric.unit,
@@ -162,12 +168,12 @@ def row(
     parts: Sequence[Mapping[int, Part]] | None = None,
     lacking: Sequence[str | None] | None = None,
 ) -> Row:
-    """Compare the values of one metric, by seed, of all scenarios that have any.
+    """Compare the values of one metric, by seed, of all scenarios.
 
-    `samples`: complete flows of each scenario, of the seed with fewest. `least`: the difference
-    that matters, as a share of the greater value. `references`: what the values are held against.
-    `parts`: of which flows they are, of the seeds where not all are complete.
-    `lacking`: why a scenario can have none.
+    `samples`: complete flows of each scenario, in the seed with the fewest. `least`: the least
+    difference that matters, as a share of the greater value. `references`: the bounds or sampled
+    times to which the values relate, by seed. `parts`: the flows of the values, in seeds where not
+    all are complete. `lacking`: why a scenario cannot have values.
     """
     samples = [None] * len(values) if samples is None else list(samples)
     parts = [{}] * len(values) if parts is None else parts
@@ -176,7 +182,7 @@ def row(
         for count, why in zip(samples, lacking or [None] * len(values), strict=True)
     ]
     known = [number for number, one in enumerate(values) if one]
-    # A seed that one scenario lacks may be an easy or a hard one: it would move the others' means.
+    # A seed that one scenario lacks may be an easy or a hard one, and would move the others' means.
     common = sorted(set.intersection(*(set(values[number]) for number in known))) if known else []
     paired = [{seed: one[seed] for seed in common if one} for one in values]
     means = [math.fsum(one.values()) / len(one) if one else None for one in paired]
@@ -221,11 +227,11 @@ def unlike(
     judge: Callable[[Sequence[Mapping[int, float]]], object],
     least: float = LEAST,
 ) -> bool:
-    """Whether no one can be called better, as that depends on what the values are held against.
+    """Return whether references differ so that no values can be called better.
 
-    So it is where references differ, unless `judge`, who says which values are the best, says the
-    same of what values and references come to together: who is better by both owes it to neither.
-    Whatever ranks scenarios, points or designs by a metric asks here. All are by seed.
+    They do unless `judge`, which returns the best values, returns the same for the absolute values,
+    which include the references. All values are by seed. Every ranking of scenarios, points or
+    designs by a metric calls this.
     """
     if not references or not apart(metric, values, references, least):
         return False
@@ -239,13 +245,13 @@ def apart(
     references: Sequence[Mapping[int, float]],
     least: float = LEAST,
 ) -> tuple[float, float] | None:
-    """Give the least and the greatest of what values are held against; None: it is the same."""
+    """Return the least and the greatest reference; None: they are equal."""
     means = [
         math.fsum(found) / len(found)
         for mine, against in zip(values, references, strict=True)
         if (found := [against[seed] for seed in mine if seed in against])
     ]
-    # A ratio moves by as much as what it is held against does, a difference by any more.
+    # A ratio changes by the share by which its reference does, a difference by any larger share.
     room = SAME if metric.quantity.of_jobs and metric.unit else least
     return (min(means), max(means)) if _differ(means, room) else None
 
@@ -253,7 +259,7 @@ def apart(
 def _others(
     parts: Sequence[Mapping[int, Part]], known: Sequence[int], seeds: Sequence[int]
 ) -> bool:
-    """Whether the scenarios `known` have values of other flows, in any of the seeds."""
+    """Return whether the scenarios `known` have values of different flows in any of the seeds."""
 
     def which(number: int, seed: int) -> str | None:
         part = parts[number].get(seed)
@@ -265,7 +271,7 @@ def _others(
 def _absolute(
     metric: Metric, values: Sequence[Mapping[int, float]], references: Sequence[Mapping[int, float]]
 ) -> list[dict[int, float]] | None:
-    """Give what values and references come to; None: nothing, or some have no reference."""
+    """Return the absolute values, by value and reference; None: some have no reference."""
     found: list[dict[int, float]] = []
     for mine, against in zip(values, references, strict=True):
         found.append({})
@@ -278,14 +284,14 @@ def _absolute(
 
 
 def _differ(references: Sequence[float], room: float) -> bool:
-    """Whether the greatest and the least differ by more than a share of the greatest."""
+    """Return whether the greatest and the least differ by more than a share of the greatest."""
     return bool(references) and max(references) - min(references) > room * max(references)
 
 
 def _judged(
     metric: Metric, paired: Sequence[Mapping[int, float]], known: Sequence[int], least: float
 ) -> tuple[list[int], str]:
-    """Give who wins of the scenarios `known`, whose values are of the same seeds."""
+    """Return the winners of the scenarios `known`, over their common seeds, and the verdict."""
     if len(known) < 2:
         return [], "no values"
     seeds = len(paired[known[0]])
@@ -308,7 +314,7 @@ def _judged(
     if len(first) == 1:
         if clear:
             return first, "winner"
-        # The first beats one that beats another, and is not told apart from that itself.
+        # The first beats one that beats another, from which the first is not told apart.
         rest = [other for other in others if not beats(first[0], other)]
         return sorted([*first, *rest]), NOT_TOLD
     pairs = itertools.combinations(first, 2)
@@ -317,7 +323,7 @@ def _judged(
 
 
 def _alike(one: Mapping[int, float], best: Mapping[int, float], least: float) -> bool:
-    """Whether the whole interval of the difference is less than what matters."""
+    """Return whether the whole interval is within the least difference that matters."""
     found = Difference.of(one, best)
     if found is None:
         return False
@@ -332,7 +338,7 @@ def _greater(one: Mapping[int, float], best: Mapping[int, float], n: int) -> flo
 
 
 def _matters(one: Mapping[int, float], best: Mapping[int, float], least: float) -> bool:
-    """Whether the difference is clear of zero, and as large as one has to be."""
+    """Return whether the interval excludes zero, and the difference is large enough to matter."""
     found = Difference.of(one, best)
     if found is None or not found.sign:
         return False

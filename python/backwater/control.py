@@ -1,4 +1,4 @@
-"""A congestion control as a Python class, for prototypes of some hundred flows.
+"""Congestion controls as Python classes, for prototypes with some hundred flows.
 
     import backwater
 
@@ -16,8 +16,8 @@
 
     run = backwater.load("scenario.toml").prototype(Halving, share=0.7).run()
 
-Each acknowledgement is a call into Python, of some 2 us. A mechanism in Rust has all hooks, and is
-much faster: `backwater new mechanism NAME` begins one.
+Each acknowledgement is a call into Python, which takes about 2 us. A mechanism in Rust has all
+hooks and is much faster: `backwater new mechanism NAME` begins one.
 """
 
 from __future__ import annotations
@@ -41,23 +41,24 @@ if TYPE_CHECKING:
 
 
 class Control:
-    """The congestion control of one flow; each flow has an object of its own.
+    """The congestion control of one flow; each flow has its own object.
 
-    Its hooks set `window_bytes` and `rate_bps`. Both hold until a hook sets them again. Numbers
-    that the class itself has as public attributes are its parameters; `Scenario.prototype` gives
-    them other values. Every simulated run calls the hooks in the same order at the same times: what
-    they decide by must be only what they are told, and `random`.
+    Its hooks set `window_bytes` and `rate_bps`, which hold until a hook sets them again. Numbers
+    among the public attributes of the class are its parameters; `Scenario.prototype` gives them
+    other values. All runs of a scenario and seed call the hooks in the same order at the same
+    times. For equal results, hooks must decide by their arguments, the attributes of the object,
+    and `random` only.
     """
 
     window_bytes: float | None = None
-    """Most bytes of payload that are not acknowledged. None: no bound; 0: nothing is sent."""
+    """Most payload in flight, in bytes. None: no limit; 0: the flow sends nothing."""
     rate_bps: float | None = None
-    """Rate of sending, in bit/s. None: that of the line; 0: nothing after a flow's first packet."""
+    """Sending rate, in bit/s. None: the rate of the sender's link; 0: only the first packet."""
 
     now_ps: int
     """The simulated time, in ps."""
     sent_bytes: int
-    """Payload that has been sent at least once, in bytes."""
+    """Payload sent at least once, in bytes."""
     src: int
     """Number of the sending host."""
     dst: int
@@ -65,42 +66,44 @@ class Control:
     payload_bytes: int
     """Most payload of a packet, in bytes."""
     frame_bytes: int
-    """Such a packet with its headers, in bytes."""
+    """A packet with that payload and its headers, in bytes."""
     line_bps: int
     """Rate of the sender's link, in bit/s."""
     hops: int
-    """Switches on the flow's way; 0 where it has none at its start."""
+    """Switches on the flow's path; 0 if the flow has no path at its start."""
     random: random.Random
-    """Random numbers of the flow's own: the same in each run of the same scenario and seed."""
+    """The flow's own random numbers, equal in all runs of the same scenario and seed."""
 
     def on_start(self) -> None:
-        """Be told that the flow begins. The attributes that tell of it are set."""
+        """Called when the flow begins, with the attributes above set."""
 
     def on_ack(self, ack: Acknowledgement) -> None:
-        """Be told of an acknowledgement of a packet that was not marked."""
+        """Called for each acknowledgement of a packet without a mark."""
 
     def on_mark(self, ack: Acknowledgement) -> None:
-        """Be told of an acknowledgement of a packet that was marked. As `on_ack`, unless defined.
+        """Called for each acknowledgement of a packet with a mark; by default it calls `on_ack`.
 
         A class that defines it needs a mechanism that marks, such as `ecn`.
         """
         self.on_ack(ack)
 
     def on_loss(self, kind: str) -> None:
-        """Be told that packets are lost, and will be retransmitted.
+        """Called when packets are lost and will be retransmitted.
 
-        The kind is `"gap"` (the receiver misses some), `"trimmed"` (a switch has cut one) or
-        `"timeout"`. It comes before the `on_ack` of what told it, maybe once for each packet.
+        `kind` is `"gap"` (the receiver misses packets), `"trimmed"` (a switch trimmed one) or
+        `"timeout"`. The call precedes the `on_ack` of the same acknowledgement, and may come once
+        for each packet.
         """
 
     def on_timer(self, token: int) -> None:
-        """Be told that a timer has run out that `arm` has set."""
+        """Called when a timer expires that `arm` has set."""
 
     def arm(self, delay_ps: float, token: int = 0) -> None:
-        """Have `on_timer` called with this token (0 to 65,535) after so many ps, at least 1.
+        """Set a timer that calls `on_timer` with `token` (0 to 65,535) in `delay_ps` ps.
 
-        Both are whole numbers; `1e6` is one. Timers alone do not keep a run alive: where nothing
-        is under way, it ends with the next that lets nothing go.
+        Both are whole numbers (`1e6` is one), and the delay is from 1 to 2^62; anything else raises
+        `ValueError`. Timers alone do not keep a run alive: with nothing in flight, it ends at the
+        first timer after which nothing is sent.
         """
         delay, number = _whole("delay_ps", delay_ps, 1, _LONGEST), _whole("token", token, 0, 65_535)
         self._timers.append((delay, number))
@@ -110,7 +113,7 @@ class Control:
     def _begin(
         self, parameters: Mapping[str, float], flow: tuple[int, int, int, int, int, int, int]
     ) -> None:
-        """Take the values of a flow, before `on_start`. Called by the core."""
+        """Set the attributes of a flow. The core calls it before `on_start`."""
         self._timers = []
         self.src, self.dst, self.payload_bytes, self.frame_bytes, self.line_bps, self.hops, seed = (
             flow
@@ -122,14 +125,14 @@ class Control:
 
 
 OFFERED: set[str] = set()
-"""Controls that this process has, by the names that results keep."""
+"""Controls whose classes this process has, by their names in results."""
 
 _LONGEST = 2**62
-"""Of timers, in ps: fifty days."""
+"""Longest delay of a timer, in ps: fifty days."""
 
 
 def _whole(name: str, value: object, least: int, most: int) -> int:
-    """Give a whole number within bounds. Raises `ValueError`."""
+    """Return `value` as a whole number from `least` to `most`. Raises `ValueError`."""
     number = _number(value)
     if number is None or not number.is_integer() or not least <= number <= most:
         raise ValueError(f"arm: {name} = {value!r}: not a whole number from {least:,} to {most:,}")
@@ -137,19 +140,19 @@ def _whole(name: str, value: object, least: int, most: int) -> int:
 
 
 def _number(value: object) -> float | None:
-    """Give a number, of whichever library it is; None of what is none."""
+    """Return a number of any library as a float; None for anything else, and for booleans."""
     if type(value) is bool or not isinstance(value, Real):
         return None
     return float(value)
 
 
 def _written(control: type[Control]) -> list[type]:
-    """Give the classes that the user has written, the class itself first."""
+    """Return the classes that the user wrote, the class itself first."""
     return [one for one in control.__mro__ if one is not Control and one.__module__ != "builtins"]
 
 
 def parameters_of(control: type[Control]) -> dict[str, float]:
-    """Give the parameters of a class: its public attributes that are numbers."""
+    """Return the parameters of a class: its public attributes that are numbers."""
     names = dict.fromkeys(name for one in reversed(_written(control)) for name in vars(one))
     found: dict[str, float] = {}
     for name in names:
@@ -162,60 +165,60 @@ def parameters_of(control: type[Control]) -> dict[str, float]:
 
 
 def hears_marks(control: type[Control]) -> bool:
-    """Say whether a class has a hook of its own for marks."""
+    """Return whether a class defines `on_mark`."""
     return control.on_mark is not Control.on_mark
 
 
 def name_of(control: type[Control]) -> str:
-    """Give the name of a class with a digest of it: results are known by it.
+    """Return the name of a class with a digest of it, which identifies it in results.
 
-    In the digest are its code and attributes, and what its functions take from around them and
-    from their module: numbers, texts, and functions with all of theirs.
+    The digest covers its code and attributes, and the numbers, texts and functions that its
+    functions take from enclosing functions and from their module.
     """
     seen: set[int] = set()
-    told = [
-        (name, _told(value, seen))
+    content = [
+        (name, _content(value, seen))
         for one in _written(control)
         for name, value in sorted(vars(one).items())
         if inspect.isfunction(value) or not name.startswith("__")
     ]
-    digest = hashlib.sha256(repr(told).encode())
+    digest = hashlib.sha256(repr(content).encode())
     return f"{control.__name__}-{digest.hexdigest()[:8]}"
 
 
-def _told(value: object, seen: set[int]) -> object:
-    """Tell a value by what decides about a run, the same in every process."""
+def _content(value: object, seen: set[int]) -> object:
+    """Return everything in a value that may affect a run, equal in every process."""
     if value is None or isinstance(value, bool | int | float | complex | str | bytes):
         return repr(value)
     if id(value) in seen:
+        # A method that uses its own class would never end. The text is part of the digest.
         return "told already"
     seen.add(id(value))
     if (number := _number(value)) is not None:
         return repr(number)
     if isinstance(value, staticmethod | classmethod):
-        return type(value).__name__, _told(value.__func__, seen)
+        return type(value).__name__, _content(value.__func__, seen)
     if isinstance(value, property):
-        return [_told(one, seen) for one in (value.fget, value.fset)]
+        return [_content(one, seen) for one in (value.fget, value.fset)]
     if isinstance(value, CodeType):
-        constants = [_told(one, seen) for one in value.co_consts]
+        constants = [_content(one, seen) for one in value.co_consts]
         return value.co_code.hex(), value.co_names, value.co_varnames, constants
     if inspect.isfunction(value):
-        # A method that takes its own class from around it would tell itself for ever.
         taken = inspect.getclosurevars(value)
         around = sorted({**taken.nonlocals, **taken.globals}.items())
-        told = [(name, _told(one, seen)) for name, one in around]
-        return _told(value.__code__, seen), _told(value.__defaults__, seen), told
+        used = [(name, _content(one, seen)) for name, one in around]
+        return _content(value.__code__, seen), _content(value.__defaults__, seen), used
     if isinstance(value, list | tuple):
-        return [_told(one, seen) for one in value]
+        return [_content(one, seen) for one in value]
     if isinstance(value, set | frozenset):
-        return sorted(repr(_told(one, seen)) for one in value)
+        return sorted(repr(_content(one, seen)) for one in value)
     if isinstance(value, dict):
-        return [(_told(key, seen), _told(one, seen)) for key, one in value.items()]
+        return [(_content(key, seen), _content(one, seen)) for key, one in value.items()]
     return getattr(value, "__qualname__", None) or getattr(value, "__name__", type(value).__name__)
 
 
 _HOOKS = {"on_start": "", "on_ack": "ack", "on_mark": "ack", "on_loss": "kind", "on_timer": "token"}
-"""Hooks, and what each is called with beside the control."""
+"""The hooks, each with the name of its argument."""
 
 
 _LAZY = (
@@ -226,36 +229,39 @@ _LAZY = (
 
 
 def _check_hooks(control: type[Control]) -> None:
-    """Refuse hooks that would never be called, or not as they are written."""
+    """Raise `InputError` for a hook that would never be called, or with other arguments."""
     name = control.__name__
     for own in (own for one in _written(control) for own in vars(one)):
         if re.match(r"on(_|[A-Z])", own) and own not in _HOOKS:
             near = difflib.get_close_matches(own.lower(), _HOOKS, n=1)
             meant = f"did you mean {near[0]}? " if near else ""
             raise InputError(
-                f"{name}.{own}: is no hook, and nothing calls it",
-                f"{meant}hooks are {', '.join(_HOOKS)}; other methods have other names",
+                f"{name}.{own}: is not a hook, and nothing calls it",
+                f"{meant}hooks are {', '.join(_HOOKS)}; give other methods other names",
             )
     for hook, argument in _HOOKS.items():
         written = inspect.getattr_static(control, hook)
-        told = f"def {hook}(self, {argument})" if argument else f"def {hook}(self)"
+        form = f"def {hook}(self, {argument})" if argument else f"def {hook}(self)"
         if not inspect.isfunction(written):
-            raise InputError(f"{name}.{hook}: is no plain method", f"write {told}")
+            raise InputError(f"{name}.{hook}: is not a plain method", f"write {form}")
         if any(kind(written) for kind in _LAZY):
             raise InputError(
-                f"{name}.{hook}: is a generator or a coroutine, and nothing in it would be done",
-                f"write {told}, without `yield` and `async`",
+                f"{name}.{hook}: is a generator or a coroutine, and its body would never run",
+                f"write {form}, without `yield` and `async`",
             )
         try:
             inspect.signature(written).bind(*range(2 if argument else 1))
         except TypeError as error:
             raise InputError(
-                f"{name}.{hook}: is not what is called: {error}", f"write {told}"
+                f"{name}.{hook}: cannot be called as a hook: {error}", f"write {form}"
             ) from None
 
 
 def see(control: object, given: Mapping[str, float]) -> type[Control]:
-    """Refuse what is no class of a control, or has no such parameters."""
+    """Return `control`, if it is a class from `Control` with sound hooks and these parameters.
+
+    Raises `InputError` for anything else.
+    """
     if not (isinstance(control, type) and issubclass(control, Control) and control is not Control):
         raise InputError(
             f"{control!r} is not a class derived from backwater.Control",
@@ -265,7 +271,7 @@ def see(control: object, given: Mapping[str, float]) -> type[Control]:
     known = parameters_of(control)
     for name, value in given.items():
         if name not in known:
-            listed = ", ".join(known) or "none: a parameter is a number that the class itself has"
+            listed = ", ".join(known) or "none: a parameter is a number in the class itself"
             raise InputError(
                 f"{control.__name__} has no parameter {name!r}", f"its parameters: {listed}"
             )

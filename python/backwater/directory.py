@@ -1,8 +1,8 @@
-"""Directories that results go to: who may write there, and what of their content may be removed.
+"""Directories of results: who may write to them, and which of their content may be removed.
 
-Nothing that Backwater did not write is ever removed. A directory holds results if its manifest is
-of a known kind and format, and of what is in it only known names are Backwater's own. The directory
-itself is never removed or replaced: it may be a mount point, `.`, or the target of a link.
+Only files that Backwater wrote are ever removed. A directory holds results if its manifest is of a
+known kind and format; in it, only files with known names are Backwater's. The directory itself is
+never removed or replaced: it may be a mount point, `.`, or the target of a link.
 """
 
 from __future__ import annotations
@@ -12,7 +12,7 @@ import errno
 import fcntl
 import os
 import re
-from itertools import count
+from itertools import chain, count
 from pathlib import Path
 from typing import TYPE_CHECKING
 
@@ -37,7 +37,7 @@ if TYPE_CHECKING:
     from collections.abc import Collection, Iterator
 
 DESCRIBED = dict(_core.tables())
-"""What a row is of each result table."""
+"""The meaning of a row, by result table."""
 TABLES = tuple(DESCRIBED)
 SCENARIO = "scenario.toml"
 STATISTICS = "statistics.parquet"
@@ -45,9 +45,9 @@ SWEEP_TABLES = ("points", "timings", "flows")
 SWEEP_PART = r"part-(\d{5,})-(\d{5,})\.parquet"
 PROGRESS = "progress.json"
 TRIALS = "optuna.log"
-"""What Optuna's own tools read of a search."""
+"""The file of a search that Optuna's own tools read."""
 MISSING = "missing.parquet"
-"""Points of a sweep that were asked for and are not there."""
+"""Requested points of a sweep that are missing."""
 SUMMARY = "summary.txt"
 FIGURES = "figures"
 ANSWER_FIGURE = r"(?:curve|map|effects)-\d+\.svg|front\.svg"
@@ -57,35 +57,35 @@ _FILES = (
     *STUDY_FILES,
 )
 OBSERVED = "observed"
-"""Runs that were repeated with samples, to be drawn."""
+"""Runs that a report has repeated with samples, for its charts."""
 FOLDERS = ("runs", OBSERVED)
 LOCK = ".backwater.lock"
 
 _PART = re.compile(r"part-(\d{5,})\.parquet")
 _SEED = re.compile(r"seed-\d+")
 
-# A file system that knows no such locks.
+# Errors of file systems without such locks.
 _NO_LOCKS = (errno.ENOLCK, errno.ENOSYS, errno.EOPNOTSUPP, errno.EINVAL)
 
 
 def standing(path: Path) -> str | None:
-    """Give the kind of results that stand in a directory; None: it is absent or empty.
+    """Return the kind of results in a directory; None: it is absent or empty.
 
-    Raises `InputError` if there is anything else.
+    Raises `InputError` if it holds anything else.
     """
     try:
         names = [entry.name for entry in path.iterdir() if not _transient(entry.name)]
     except FileNotFoundError:
         if path.is_symlink():
             raise InputError(
-                f"{path}: is a link to nothing", "make what it leads to, or give --out another name"
+                f"{path}: is a link to nothing", "make its target, or give --out another name"
             ) from None
         return None
     except NotADirectoryError:
         raise InputError(f"{path}: is a file, not a directory", "give --out another name") from None
     except OSError as error:
         raise InputError(
-            f"{path}: cannot be looked into: {error.strerror}", "give --out another name"
+            f"{path}: cannot be read: {error.strerror}", "give --out another name"
         ) from None
     if not names:
         return None
@@ -94,14 +94,14 @@ def standing(path: Path) -> str | None:
         return SEEDS if JOURNAL in names else RUN
     if kind is None:
         raise InputError(
-            f"{path}: is not empty and holds no results of Backwater's",
+            f"{path}: is not empty, and holds no results of Backwater",
             "give --out the name of a new directory",
         )
     return kind
 
 
 def part_of_results(path: Path) -> bool:
-    """Whether a file is one that Backwater wrote into a directory of results."""
+    """Return whether Backwater wrote a file, as part of a directory of results."""
     if path.parent.name in SWEEP_TABLES and re.fullmatch(SWEEP_PART, path.name):
         return kind_of(path.parent.parent) is not None
     if path.parent.name in TABLES and _PART.fullmatch(path.name):
@@ -110,7 +110,7 @@ def part_of_results(path: Path) -> bool:
 
 
 def _damaged(path: Path, names: list[str]) -> bool:
-    """Whether all has the names of files of a run or series, and the manifest is no JSON."""
+    """Return whether a directory has only files of a run or series, and a damaged manifest."""
     known = {MANIFEST, SCENARIO, JOURNAL, STATISTICS, OBSERVED, *TABLES}
     if not (MANIFEST in names and known.issuperset(names) and len(names) > 1):
         return False
@@ -124,19 +124,19 @@ def _damaged(path: Path, names: list[str]) -> bool:
 
 
 def replaceable(path: Path, *, force: bool) -> None:
-    """See that `path` can take results: absent, empty, or (with `force`) with earlier results."""
+    """Raise `InputError` unless `path` is absent, empty, or (with `force`) has earlier results."""
     kind = standing(path)
     if kind is None:
         return
     if not force:
         raise InputError(
-            f"{path}: holds earlier results, of a {NAMES[kind]}",
+            f"{path}: holds earlier results of a {NAMES[kind]}",
             "give --out another name, or --force to replace them",
         )
 
 
 def _written(path: Path) -> str | None:
-    """Give the hash of the scenario that was written with a run; None where nobody can tell."""
+    """Return the hash of the scenario that was written with a run; None: it is unknown."""
     try:
         return (read_manifest(path).get("files") or {}).get(SCENARIO)
     except ResultError:
@@ -144,7 +144,7 @@ def _written(path: Path) -> str | None:
 
 
 def _check_unedited(path: Path) -> None:
-    """Refuse to remove the scenario of a run if somebody has worked on it there."""
+    """Raise `InputError` if somebody has edited the scenario of a run."""
     scenario, wanted = path / SCENARIO, _written(path)
     with contextlib.suppress(OSError):
         if wanted is not None and digest(scenario) != wanted:
@@ -155,9 +155,9 @@ def _check_unedited(path: Path) -> None:
 
 
 def _set_aside(path: Path) -> None:
-    """Keep the scenario of a run, under another name, where nobody can tell whose it is.
+    """Keep the scenario of a run under another name if it may have been edited.
 
-    Its manifest is damaged, or of a version that had no hashes.
+    That is unknown if the manifest is damaged, or of a version without hashes.
     """
     scenario = path / SCENARIO
     if scenario.is_file() and not scenario.is_symlink() and _written(path) is None:
@@ -166,12 +166,12 @@ def _set_aside(path: Path) -> None:
 
 
 def check_free(path: Path) -> None:
-    """Refuse a directory in which links or files are in the way of results."""
+    """Raise `InputError` if links or files in a directory are in the way of results."""
     folders = (*TABLES, *SWEEP_TABLES, *FOLDERS, FIGURES)
     for name in (*_FILES, *folders):
         if (path / name).is_symlink():
             raise InputError(
-                f"{path / name}: is a link, and what it leads to would be replaced",
+                f"{path / name}: is a link, and its target would be replaced",
                 "remove it, or give --out another name",
             )
         if name in folders and (path / name).is_file():
@@ -181,18 +181,19 @@ def check_free(path: Path) -> None:
 
 
 def clear(path: Path) -> None:
-    """Remove what Backwater wrote into a directory, but for the manifest, which is to be replaced.
+    """Remove what Backwater wrote into a directory, except its manifest.
 
-    Until then it says whose directory this is. What has other names stays, and so does `path`.
+    Until it is replaced, the manifest marks the directory as Backwater's. Files with other names
+    stay, and so does `path`.
     """
     check_free(path)
     try:
         kind = standing(path)
         if kind is None:
-            # Killed before it had a manifest, a command has left the beginning of one.
+            # A command that was killed before it had a manifest has left the beginning of one.
             _sweep(path)
         else:
-            # All of them before anything is removed.
+            # Check all before anything is removed.
             runs = _runs(path, kind)
             for run in runs:
                 _check_unedited(run)
@@ -205,14 +206,14 @@ def clear(path: Path) -> None:
 
 
 def _runs(path: Path, kind: str) -> list[Path]:
-    """Where runs may lie that are part of results of a kind; others below are not looked at."""
+    """Return the directories of runs that are part of results of a kind."""
     if kind == SWEEP:
         return []
     if kind == RUN:
         return [path, *_observed(path)]
     points = [point for name in FOLDERS for point in _inside(path / name)]
     places = {SEEDS: [path], STUDY: points, COMPARISON: _inside(path)}[kind]
-    # Directories of single runs are of the format before series shared their tables.
+    # Before series shared their tables, each of their runs had a directory.
     seeds = [one for place in places for one in _inside(place) if _SEED.fullmatch(one.name)]
     own = [one for one in places if kind == STUDY or kind_of(one) is not None]
     if kind != STUDY:
@@ -221,7 +222,7 @@ def _runs(path: Path, kind: str) -> list[Path]:
 
 
 def _observed(path: Path) -> list[Path]:
-    """Give the runs that a report has repeated, with samples, of the run or series in `path`."""
+    """Return the runs of the run or series in `path` that a report has repeated with samples."""
     within = [one for one in _inside(path / OBSERVED) if _SEED.fullmatch(one.name)]
     return [one for one in within if not one.is_symlink() and kind_of(one) == RUN]
 
@@ -245,9 +246,9 @@ def _clear_seeds(path: Path) -> None:
 
 
 def remove_parts(path: Path, kept: Collection[str]) -> dict[str, int]:
-    """Remove the parts of tables in a directory but for those `kept`, such as ports/part-….
+    """Remove the parts of tables in a directory, except those in `kept`, such as ports/part-….
 
-    Gives, for each table with parts that are kept, the number after the last of them.
+    Returns, for each table with parts that are kept, the number after the last of them.
     """
     free: dict[str, int] = {}
     for table in TABLES:
@@ -328,7 +329,7 @@ def _drop_run(path: Path) -> None:
 
 
 def _inside(folder: Path) -> list[Path]:
-    """What is in a directory that is one itself, and no link to one."""
+    """Return the content of a directory; nothing for a link to one, or for anything else."""
     return [] if folder.is_symlink() or not folder.is_dir() else sorted(folder.iterdir())
 
 
@@ -338,14 +339,14 @@ def _remove(file: Path) -> None:
 
 
 def _fold(folder: Path) -> None:
-    """Remove a directory if nothing is left in it."""
+    """Remove a directory if it is empty."""
     if not folder.is_symlink() and folder.is_dir():
         with contextlib.suppress(OSError):
             folder.rmdir()
 
 
 def _sweep(path: Path) -> None:
-    """Remove temporary files that a killed command has left of its own files."""
+    """Remove temporary files that a killed command has left."""
     for file in _inside(path):
         if _transient(file.name) and file.name != LOCK:
             _remove(file)
@@ -358,10 +359,10 @@ def _transient(name: str) -> bool:
 
 @contextlib.contextmanager
 def locked(path: Path) -> Iterator[None]:
-    """Be the only process that writes into a directory, which is made if it is not there.
+    """Lock a directory for this process, and make the directory if it is missing.
 
-    The lock ends with its process, however that ends. Raises `InputError` if another holds it.
-    Where the file system knows no locks, there is none.
+    The lock ends with its process. Raises `InputError` if another process holds it. On a file
+    system without locks, the directory is not locked.
     """
     made = _make(path)
     check_free(path)
@@ -369,11 +370,11 @@ def locked(path: Path) -> Iterator[None]:
     descriptor = _lock(path, file)
     _sweep(path)
     try:
-        # A signal that ends the process there and then takes it along, while it is held.
+        # A signal that ends the process at once removes the file, too.
         with dropped(file):
             yield
     finally:
-        # While it is held: after it, the file may be another's.
+        # While the lock is held: afterwards, the file may be another process's.
         with contextlib.suppress(OSError):
             file.unlink()
         os.close(descriptor)
@@ -382,7 +383,7 @@ def locked(path: Path) -> Iterator[None]:
 
 
 def _make(path: Path) -> list[Path]:
-    """Make a directory and those above it; gives those that were made, the innermost first."""
+    """Make a directory and those above it, and return the new ones, the innermost first."""
     above = [one for one in (path, *path.parents) if not one.exists()]
     try:
         path.mkdir(parents=True, exist_ok=True)
@@ -399,7 +400,7 @@ def _lock(path: Path, file: Path) -> int:
         try:
             descriptor = os.open(file, flags, 0o666)
         except FileNotFoundError:
-            # Whoever made it has just removed it again, as it stayed empty.
+            # Its maker has just removed it again, since it stayed empty.
             _make(path)
             continue
         except OSError as error:
@@ -415,47 +416,43 @@ def _lock(path: Path, file: Path) -> int:
             holder = os.pread(descriptor, 200, 0).decode("utf-8", "replace").strip()
             os.close(descriptor)
             raise InputError(
-                f"{path}: another process writes its results there: {holder or 'unknown'}",
-                "wait until it has ended, or give --out another name",
+                f"{path}: another process is writing results there: {holder or 'unknown'}",
+                "wait for its end, or give --out another name",
             ) from None
         with contextlib.suppress(OSError):
             if os.path.samestat(os.fstat(descriptor), file.stat()):
                 os.ftruncate(descriptor, 0)
-                said = f"process {os.getpid()} on {os.uname().nodename}"
-                os.pwrite(descriptor, said.encode(), 0)
+                holder = f"process {os.getpid()} on {os.uname().nodename}"
+                os.pwrite(descriptor, holder.encode(), 0)
                 return descriptor
         # Its holder removed the file between our opening and locking it.
         os.close(descriptor)
 
 
 def writer(path: Path) -> str | None:
-    """Say which process writes into a directory, if one does; of other machines nobody can tell."""
+    """Return which process writes into a directory; None: none does.
+
+    A process of another machine counts even if it has ended.
+    """
     try:
-        said = octets_of(path / LOCK).decode("utf-8", "replace")
+        holder = octets_of(path / LOCK).decode("utf-8", "replace")
     except OSError:
         return None
-    found = re.fullmatch(r"process (\d+) on (.+)", said)
+    found = re.fullmatch(r"process (\d+) on (.+)", holder)
     if found is None:
         return None
     here = found[2] == os.uname().nodename
-    return said if not here or Path("/proc", found[1]).exists() else None
+    return holder if not here or Path("/proc", found[1]).exists() else None
 
 
 def free_name(base: Path) -> Path:
-    """Give `base`, or `base-2`, `base-3`, ... whichever does not exist yet."""
-
-    def names() -> Iterator[Path]:
-        yield base
-        number = 2
-        while True:
-            yield base.with_name(f"{base.name}-{number}")
-            number += 1
-
-    return next(name for name in names() if not name.exists() and not name.is_symlink())
+    """Return the first of `base`, `base-2`, `base-3`, ... that does not exist yet."""
+    names = chain([base], (base.with_name(f"{base.name}-{number}") for number in count(2)))
+    return next(name for name in names if not name.exists() and not name.is_symlink())
 
 
 def free_directory(base: Path) -> Path:
-    """Make a directory by the first such name that nobody else makes."""
+    """Make a directory with the first free name (see `free_name`), and return it."""
     while True:
         path = free_name(base)
         try:

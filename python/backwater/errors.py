@@ -1,7 +1,7 @@
-"""What can go wrong around a simulation, as types that a caller can tell apart.
+"""Errors of the parts around the simulator: files, studies, arguments.
 
-Bad scenarios are `backwater.ScenarioError` and broken promises of a run `backwater.RunError`; both
-come from the simulator. Here are the errors of the parts around it: files, studies, arguments.
+The simulator itself raises `backwater.ScenarioError` for a bad scenario and `backwater.RunError`
+for a run that breaks a promise.
 """
 
 from __future__ import annotations
@@ -13,17 +13,17 @@ if TYPE_CHECKING:
     from backwater.results import Run
 
 
-# What a shell adds to a signal's number for the exit code of what it has ended.
+# A shell adds this to the number of the signal that ended a program, for the exit code.
 SIGNALLED = 128
 
 
 def stopped_by(number: int) -> str:
-    """Say that a signal has stopped something; whoever pressed Ctrl-C knows by what."""
+    """Return `stopped`, with the signal's name unless it is Ctrl-C, which the user knows of."""
     return "stopped" if number == signal.SIGINT else f"stopped by {signal.Signals(number).name}"
 
 
-class InputError(ValueError):
-    """Something given to Backwater cannot be used; nothing has been run or written."""
+class HintedError(Exception):
+    """An error with a `reason`, and a `hint` or None; `str(error)` has both."""
 
     def __init__(self, reason: str, hint: str | None = None) -> None:
         super().__init__(f"{reason}\nhint: {hint}" if hint else reason)
@@ -31,30 +31,35 @@ class InputError(ValueError):
         self.hint = hint
 
 
-class ResultError(OSError):
-    """Results could not be written or read."""
+class InputError(HintedError, ValueError):
+    """An argument, file or setting that cannot be used; nothing has been run or written.
 
-    def __init__(self, reason: str, hint: str | None = None) -> None:
-        super().__init__(f"{reason}\nhint: {hint}" if hint else reason)
-        self.reason = reason
-        self.hint = hint
+    `reason` says why, and `hint` what to do, or is None. `str(error)` has both.
+    """
+
+
+class ResultError(HintedError, OSError):
+    """Results that cannot be written or read.
+
+    `reason` says why, and `hint` what to do, or is None. `str(error)` has both.
+    """
 
 
 class Interrupted(KeyboardInterrupt):
-    """A run was stopped from outside; what it had simulated by then is kept.
+    """Ctrl-C or SIGTERM stopped a run; the results so far are kept.
 
-    A `KeyboardInterrupt`, so that a notebook cell or a script stops as it would without Backwater.
+    It is a `KeyboardInterrupt`, so that a notebook cell or a script stops as on any Ctrl-C.
     """
 
     def __init__(self, runs: list[Run], number: int = signal.SIGINT) -> None:
         super().__init__(f"{stopped_by(number)} before the end")
         self.runs = runs
-        """The runs as far as they came; unfinished flows are in their tables."""
+        """The runs up to the stop, unfinished flows included; empty if none had begun."""
         self.number = number
-        """The signal: SIGINT, which is Ctrl-C, or SIGTERM."""
+        """The signal: SIGINT (Ctrl-C) or SIGTERM."""
         self.exit_code = SIGNALLED + number
-        """What a program ends with that this signal has stopped: 130 or 143."""
+        """The exit code of a program that this signal stops: 130 or 143."""
 
 
 class OtherBuildWarning(UserWarning):
-    """Results were made by another version or build: the same scenario may give others now."""
+    """Another version or build made the results: the same scenario may now have others."""

@@ -1,4 +1,4 @@
-"""The scenarios that come with Backwater: small, commented, and run by its tests."""
+"""The example scenarios of Backwater: small, commented, and run by its tests."""
 
 from __future__ import annotations
 
@@ -10,13 +10,13 @@ from backwater.errors import InputError
 from backwater.pickling import named_content
 from backwater.wording import meant
 
-# Resolved, since in the source tree it is a link.
+# Resolved, since it is a link in the source tree.
 SCENARIOS = (Path(__file__).resolve().parent / "scenarios").resolve()
 
 
 @dataclass(frozen=True)
 class Shipped:
-    """A scenario that comes with Backwater."""
+    """An example scenario."""
 
     name: str
     title: str
@@ -27,17 +27,17 @@ class Shipped:
 
 
 def names() -> list[str]:
-    """Give their names."""
+    """Return the names of the examples."""
     return sorted(path.stem for path in SCENARIOS.glob("*.toml"))
 
 
 def shipped(name: str) -> Shipped:
-    """Give one by its name. Raises `InputError` if there is none such."""
+    """Return an example by its name. Raises `InputError` for an unknown name."""
     known = names()
     if name not in known:
         raise InputError(
-            f"{name}: no scenario of Backwater's has this name",
-            f"{meant(name, known, 'there are')} (`backwater list scenarios`)",
+            f"{name}: no example scenario has this name",
+            f"{meant(name, known, 'the examples are')} (`backwater list scenarios`)",
         )
     text = (SCENARIOS / f"{name}.toml").read_text(encoding="utf-8")
     content = tomllib.loads(text)

@@ -1,4 +1,4 @@
-"""What Python may ask of scenarios in general: what keys mean, their schema, one to start from."""
+"""Facts of scenarios in general: the meaning of keys, their schema, and an example."""
 
 from __future__ import annotations
 
@@ -11,20 +11,21 @@ if TYPE_CHECKING:
 
 
 def explain(key: str) -> dict[str, Any]:
-    """Say what a key of scenarios means, by its dotted name, such as `"switch.buffer"`.
+    """Return what a key of scenarios means, by its dotted name, such as `"switch.buffer"`.
 
-    Gives key, meaning, symbol, unit, default, range, source, aliases (its other names) and children
-    (the keys of a table, or the values of a choice, each with what it is). `""` is all tables.
-    Raises `backwater.ScenarioError` with what was meant, maybe, if there is no such key.
+    The result has key, meaning, symbol, unit, default, range, source, aliases (other names) and
+    children (the keys of a table, or the values of a choice, with their meanings). `""` is the
+    whole scenario, whose children are its tables. Raises `backwater.ScenarioError` for an unknown
+    key, with a hint at similar ones.
     """
     return _core.explain(key)
 
 
 def new_scenario() -> str:
-    """Give a commented scenario to start from, as `backwater new` writes it."""
+    """Return a commented scenario to start from, as `backwater new` writes it."""
     return _core.new_scenario()
 
 
 def schema() -> str:
-    """Give the JSON Schema of scenario files, for editors that complete and check."""
+    """Return the JSON Schema of scenario files, for editors that complete and check."""
     return _core.schema()

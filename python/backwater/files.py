@@ -1,11 +1,11 @@
-"""Files: what is read has an end, and nothing is ever half written.
+"""Reads and writes files: each read has an end, and no file is ever half written.
 
-What a name leads to is read if it is a regular file, of a bounded size where it is read whole: that
-is seen before it is opened. Nothing but a regular file is replaced.
+Only regular files are read, and only up to a limit if they are read whole. Both are checked before
+the file is opened.
 
 A regular file is replaced as a whole: its new content goes to a temporary file beside it, reaches
-the disk, and takes the name. What is no regular file (a terminal, a pipe, /dev/null) is written to.
-Symbolic links are followed: what they lead to is replaced, and they stay.
+the disk, and takes the name. Any other file (a terminal, a pipe, /dev/null) is written to. Symbolic
+links are followed: their target is replaced, and they stay.
 """
 
 from __future__ import annotations
@@ -35,26 +35,26 @@ if TYPE_CHECKING:
     from _typeshed import ReadableBuffer
 
 LARGEST_TEXT = 16 << 20
-"""Longest text that is read whole, such as a scenario, in B; as of the core."""
+"""Longest text that is read whole, such as a scenario, in B; the core has the same limit."""
 LARGEST = 4 << 30
 """Largest file that is read whole, in B."""
 
-# Where a directory takes no new file, or a file cannot be renamed over (another's in a sticky
-# directory, a file that is a mount point), the file itself may still be written to.
+# Errors after which a file may still be written to: its directory takes no new file, or the file
+# cannot be renamed over (another user's in a sticky directory, a mount point).
 _NO_RENAME = (errno.EACCES, errno.EPERM, errno.EROFS, errno.EBUSY)
 
-# Temporary files of this process that are being written, and directories of such.
+# Temporary files that this process is writing, and directories of them.
 _being_written: set[Path] = set()
 
-# How temporary files are called.
+# Names of temporary files.
 TEMPORARY = re.compile(r"\.(?P<name>.+)\.[0-9a-f]{8}\.tmp")
 
-# A temporary file that has not grown for so long is nobody's any more.
+# A temporary file that has not grown for this long is abandoned, in s.
 _ABANDONED_S = 3600
 
 
 def parted(file: str) -> tuple[str, str | None]:
-    """Take `FILE@VARIANT` apart, the name of a scenario; of any other name there is no variant."""
+    """Return file and variant of the name `FILE@VARIANT`; None as the variant of other names."""
     path, at, variant = file.rpartition("@")
     if not at or not Path(path).is_file() or Path(file).exists():
         return file, None
@@ -62,15 +62,15 @@ def parted(file: str) -> tuple[str, str | None]:
 
 
 def write_file(path: str | os.PathLike[str], content: bytes) -> None:
-    """Write a file: replace a regular one as a whole, and write to whatever else there is.
+    """Write a file: replace a regular one as a whole, and write to any other.
 
-    Mode and, where that is allowed, owner of a file that is replaced are kept. Raises `OSError`.
+    A replaced file keeps its mode and, if permitted, its owner. Raises `OSError`.
     """
     place = Path(path)
     there = _status(place)
     if there is not None and (stream := own_stream(place, there)) is not None:
         sys.stdout.flush()
-        # A stream of one's own nobody has to read to its end, by whatever name.
+        # The reader of a stream of this process may stop before the end.
         with contextlib.suppress(BrokenPipeError), os.fdopen(os.dup(stream), "wb") as file:
             file.write(content)
     elif there is not None and not stat.S_ISREG(there.st_mode):
@@ -95,13 +95,13 @@ def write_text(path: str | os.PathLike[str], text: str) -> None:
 
 @contextlib.contextmanager
 def replacing(target: Path, there: os.stat_result | None = None) -> Iterator[IO[bytes]]:
-    """Give a temporary file that takes the name `target` at the end, when it is on the disk.
+    """Yield a temporary file that takes the name `target` at the end, once it is on the disk.
 
-    If anything goes wrong, `target` is what it was. `there` is the status of an earlier file, whose
-    mode and owner are kept.
+    After an error, `target` is unchanged. `there`: the status of an earlier file, whose mode and
+    owner are kept.
     """
     temporary = target.with_name(f".{_short(target.name)}.{secrets.token_hex(4)}.tmp")
-    # Not by `tempfile`, whose files nobody else may read.
+    # Not by `tempfile`, whose files only their owner can read.
     descriptor = os.open(temporary, os.O_WRONLY | os.O_CREAT | os.O_EXCL, 0o666)
     _being_written.add(temporary)
     try:
@@ -123,14 +123,14 @@ def replacing(target: Path, there: os.stat_result | None = None) -> Iterator[IO[
 
 
 def _short(name: str) -> str:
-    """Cut a name so that more fits behind it: it has 255 octets at most, a character up to four."""
+    """Cut a name so that more fits behind it: names have 255 octets, characters up to four."""
     return os.fsdecode(os.fsencode(name)[:200].decode("utf-8", "ignore"))
 
 
 def drop_left_behind(target: Path) -> None:
     """Remove temporary files of `target` that a killed process has left.
 
-    Nobody can tell whose they are: those that nothing was written to for an hour.
+    Files that have not been written to for an hour count as left.
     """
     name = _short(target.name)
     for temporary in target.parent.glob(f".{glob.escape(name)}.*.tmp"):
@@ -146,7 +146,7 @@ def drop_left_behind(target: Path) -> None:
 
 @contextlib.contextmanager
 def dropped(file: Path) -> Iterator[None]:
-    """Have a file removed where a signal ends the process; otherwise whoever made it does."""
+    """Let a signal that ends the process remove a file, which its maker removes otherwise."""
     _being_written.add(file)
     try:
         yield
@@ -156,23 +156,23 @@ def dropped(file: Path) -> Iterator[None]:
 
 @contextlib.contextmanager
 def temporary_directory(prefix: str, place: Path | None = None) -> Iterator[Path]:
-    """Give a directory that is there until the end, also where a signal is the end.
+    """Yield a new directory, which is removed at the end, also when a signal ends the process.
 
-    It is made in `place`; None: where temporary files belong.
+    It is in `place`; None: in the system's directory of temporary files.
     """
     with tempfile.TemporaryDirectory(prefix=prefix, dir=place, ignore_cleanup_errors=True) as name:
         folder = Path(name)
-        # To the end of the process: a thread of a library may make it anew after a stop.
+        # Until the end of the process: a thread of a library may make it again after a stop.
         _being_written.add(folder)
         yield folder
 
 
-# A thread of the core may be writing into a directory that is removed.
+# A thread of the core may be writing into a directory while it is removed.
 _TRIES = 5
 
 
 def drop_temporary_files() -> None:
-    """Remove what is being written, in a process that is about to end there and then."""
+    """Remove the temporary files that are being written, just before the process ends."""
     for temporary in list(_being_written):
         with contextlib.suppress(OSError):
             if not temporary.is_dir():
@@ -184,7 +184,7 @@ def drop_temporary_files() -> None:
 
 
 def sync_directory(path: Path) -> None:
-    """Have the names in a directory reach the disk, where its file system knows of such a thing."""
+    """Write the names in a directory to the disk, if its file system can do that."""
     with contextlib.suppress(OSError):
         descriptor = os.open(path, os.O_RDONLY | os.O_DIRECTORY)
         try:
@@ -194,7 +194,7 @@ def sync_directory(path: Path) -> None:
 
 
 class Hashing(io.RawIOBase):
-    """A file that is written from beginning to end, and hashed on the way; or a hash alone."""
+    """Hashes octets that are written in order, and passes them on to a file, if any."""
 
     def __init__(self, file: IO[bytes] | None = None) -> None:
         super().__init__()
@@ -203,11 +203,11 @@ class Hashing(io.RawIOBase):
         self._size = 0
 
     def writable(self) -> bool:
-        """Say that it may be written to."""
+        """Return that it can be written to."""
         return True
 
     def write(self, octets: ReadableBuffer) -> int:
-        """Take octets."""
+        """Hash octets and pass them on."""
         content = bytes(octets)
         self._hash.update(content)
         self._size += len(content)
@@ -216,18 +216,18 @@ class Hashing(io.RawIOBase):
         return len(content)
 
     def tell(self) -> int:
-        """Say how much was written."""
+        """Return how much was written, in B."""
         return self._size
 
     def hexdigest(self) -> str:
-        """Give the SHA-256 of all that was written."""
+        """Return the SHA-256 of all that was written."""
         return self._hash.hexdigest()
 
 
 def regular(path: str | os.PathLike[str], most: int | None = None) -> Path:
-    """See that a name leads to a regular file, of so many B at most; gives its path.
+    """Return the path of a regular file of at most `most` B. Raises `OSError` for any other.
 
-    Whoever opens a pipe may wait for ever, and a device may have no end. Raises `OSError`.
+    To open a pipe may take forever, and a device may have no end.
     """
     place = Path(path)
     about = place.stat()
@@ -241,21 +241,21 @@ def regular(path: str | os.PathLike[str], most: int | None = None) -> Path:
 
 
 def octets_of(path: str | os.PathLike[str], most: int = LARGEST) -> bytes:
-    """Read a regular file whole, of so many B at most. Raises `OSError`."""
+    """Return the content of a regular file of at most `most` B. Raises `OSError`."""
     with regular(path, most).open("rb") as file:
         return file.read(most)
 
 
 def text_of(path: str | os.PathLike[str], most: int = LARGEST_TEXT) -> str:
-    """Read a regular file as text. Raises `OSError`, `UnicodeDecodeError`."""
+    """Return the text of a regular file. Raises `OSError`, `UnicodeDecodeError`."""
     return octets_of(path, most).decode("utf-8")
 
 
 def text_given(path: str | os.PathLike[str]) -> str:
-    """Read a text that is named on the command line, as the core reads a scenario.
+    """Return the text of a file named on the command line, as the core reads a scenario.
 
-    There it may be a pipe that this process was given open, as by a shell's `<(...)`, with so much
-    in it at most. Raises `OSError`, `UnicodeDecodeError`.
+    Other than `text_of`, it accepts an open pipe of this process, as from `<(...)` in a shell.
+    Raises `OSError`, `UnicodeDecodeError`.
     """
     place = Path(path)
     if not (_is_given_open(place) and stat.S_ISFIFO(place.stat().st_mode)):
@@ -268,18 +268,18 @@ def text_given(path: str | os.PathLike[str]) -> str:
 
 
 def _is_given_open(path: Path) -> bool:
-    """Whether a name is that of a descriptor of this process."""
+    """Return whether a path names an open descriptor of this process."""
     return path == Path("/dev/stdin") or path.parent in (Path("/dev/fd"), Path("/proc/self/fd"))
 
 
 def digest(path: Path) -> str:
-    """Give the SHA-256 of a regular file, as `sha256sum` prints it. Raises `OSError`."""
+    """Return the SHA-256 of a regular file, as `sha256sum` prints it. Raises `OSError`."""
     with regular(path).open("rb") as file:
         return hashlib.file_digest(file, "sha256").hexdigest()
 
 
 def _status(path: Path) -> os.stat_result | None:
-    """Look where a path leads; None: to nothing that exists."""
+    """Return the status of a path, links followed; None: it does not exist."""
     try:
         return path.stat()
     except FileNotFoundError:
@@ -287,9 +287,9 @@ def _status(path: Path) -> os.stat_result | None:
 
 
 def own_stream(path: Path, there: os.stat_result) -> int | None:
-    """Give the descriptor of this process that a path is another name of, if it is one.
+    """Return the descriptor of this process that a path is another name of; None: of none.
 
-    `/dev/stdout` may be a regular file, too: to replace it would tear it from whoever writes there.
+    `/dev/stdout` may lead to a regular file: to replace it would take it from its other writers.
     """
     named = re.fullmatch(r"/(?:dev|proc/self)/fd/(\d+)", str(path))
     for descriptor in (1, 2, *([int(named[1])] if named else [])):
@@ -300,9 +300,9 @@ def own_stream(path: Path, there: os.stat_result) -> int | None:
 
 
 def json_text(value: object) -> str:
-    """Give JSON with a line for each key of an object, or entry of a list, at the top.
+    """Return JSON with a line for each key of the top object, and each object in a list.
 
-    With a line for everything, as `indent` has it, a manifest would take ten times as long.
+    With a line for everything, as with `indent`, a manifest would take ten times as long.
     """
 
     def lines(parts: Iterable[str], brackets: str, margin: str) -> str:
@@ -314,12 +314,12 @@ def json_text(value: object) -> str:
             return lines(map(compact, part), "[]", margin)
         return compact(part)
 
-    # One for all: `json.dumps` would make one for each of hundreds of entries.
+    # One encoder for all: `json.dumps` would make one for each of hundreds of entries.
     compact = json.JSONEncoder(ensure_ascii=False).encode
     if isinstance(value, dict) and value:
         pairs = (f"{compact(str(key))}: {text(part, '  ')}" for key, part in value.items())
         whole = lines(pairs, "{}", "")
     else:
         whole = text(value, "")
-    # Only within its strings can JSON have control characters but for the ends of lines.
+    # Except for the ends of lines, JSON can have control characters only within its strings.
     return visible(whole) + "\n"

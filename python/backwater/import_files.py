@@ -1,6 +1,6 @@
-"""Files of other tools: recognised, and turned into scenario files.
+"""Recognises files of other tools, and turns them into scenario files.
 
-What the formats are, and what of them is read, the core says; here files are put in their place.
+The core defines and reads the formats; this module puts files in their place.
 """
 
 from __future__ import annotations
@@ -27,28 +27,28 @@ if TYPE_CHECKING:
 START_UNITS = ("us", "ps")
 """Units that start times of connection matrices can have."""
 MOST_SERVERS = 4096
-"""Servers that an imported topology can be of."""
+"""Most servers of an imported topology."""
 MOST_RESPONSE_PS = 10**12
-"""Longest time in which the ports of an imported switch may obey a pause: far beyond any."""
+"""Longest time in which ports may obey a pause, in ps: far beyond that of any device."""
 SCENARIO = ".toml"
 CACHE = "imported"
-"""Folder of what was imported in place of a scenario, within the user's cache."""
+"""Folder in the user's cache for files that were imported in place of a scenario."""
 
 
 @dataclass(frozen=True)
 class Note:
-    """Something that an import left out, had to choose, or that is otherwise here."""
+    """An import note: something that the import ignored or assumed, or that differs here."""
 
     file: str
     line: int | None
     sort: str
     """`ignored`, `assumed`, `differs` or `verdict`."""
     text: str
-    """What there is to know. Of many names and lines that it is about it has the first ones."""
+    """The note for people. It names only the first of many lines or names."""
     lines: list[int] = field(default_factory=list)
-    """All lines that it is about; `line` is the first."""
+    """All lines that the note concerns; `line` is the first."""
     names: list[str] = field(default_factory=list)
-    """The names of all that it is about: keys, fields, tables, ports."""
+    """All keys, fields, tables and ports that the note concerns."""
 
     def __str__(self) -> str:
         place = self.file if self.line is None else f"{self.file}:{self.line}"
@@ -57,16 +57,20 @@ class Note:
 
 @dataclass(frozen=True)
 class Imported:
-    """What an import has written."""
+    """The result of an import."""
 
     path: Path
-    """The scenario file; its tables lie beside it."""
+    """The scenario file; its tables are beside it."""
     kinds: list[str]
-    """What each of the files is."""
+    """The kind of each imported file, as in `backwater list formats`."""
     notes: list[Note]
-    """What was ignored, assumed, or is not quite the same here."""
+    """What the import ignored or assumed, and what differs here.
+
+    Each has `file`, `line` (or None), `sort` (`ignored`, `assumed`, `differs` or `verdict`),
+    `text`, `lines` and `names`; `str(note)` is one line for people.
+    """
     warnings: list[dict[str, str]] = field(default_factory=list)
-    """What the check of the scenario has to say, where it was checked."""
+    """The warnings of `Scenario.check`; empty if the scenario was not checked."""
 
 
 def bring(
@@ -87,12 +91,12 @@ def bring(
 ) -> Imported:
     """Turn files into a scenario file `target`, with tables beside it.
 
-    What is there is replaced if `replace` says so, else it is an error (`InputError`). `see` checks
-    the scenario before it is put there: it gives warnings, or raises where it is none.
-    `check_target` raises where nothing can be put: what is wrong with the files is said before.
+    Existing files are replaced with `replace`, else raise `InputError`. `see` checks the scenario
+    before it is put in place: it returns warnings, or raises. `check_target` raises if `target`
+    cannot be written; it is called last, so that errors of the files come first.
     """
     if start_unit not in (None, *START_UNITS):
-        raise InputError(f"--start-unit {start_unit}: no such unit", "us or ps")
+        raise InputError(f"--start-unit {start_unit}: unknown unit", "us or ps")
     if servers is not None and not 1 <= servers <= MOST_SERVERS:
         raise InputError(f"--servers {servers}: out of range", f"from 1 to {MOST_SERVERS}")
     with _written(target) as folder:
@@ -128,12 +132,12 @@ def _response(response: str) -> int:
 
 @contextmanager
 def _written(target: Path) -> Iterator[Path]:
-    """Give a directory for what is being written, which is to go to `target`.
+    """Yield a temporary directory for files that will move to `target`.
 
-    It is as near to it as there are directories: what cannot be imported leaves none behind.
+    It is in the innermost existing directory above `target`: a failed import leaves none behind.
     """
     place = _nearest(target)
-    # What nothing can be written to is said once the files are read.
+    # An unwritable target is reported once the files are read.
     if not os.access(place, os.W_OK):
         place = Path(gettempdir())
     try:
@@ -149,7 +153,7 @@ def _nearest(target: Path) -> Path:
 
 
 def _check_free(folder: Path, place: Path) -> None:
-    """Refuse to replace what is there: tables have names that nobody has given."""
+    """Raise `InputError` if a file would be replaced: the user has not named the tables."""
     for one in sorted(folder.iterdir()):
         if (place / one.name).exists():
             raise InputError(
@@ -159,11 +163,11 @@ def _check_free(folder: Path, place: Path) -> None:
 
 
 def _put(folder: Path, target: Path) -> None:
-    """Put all files of a directory where the scenario belongs. Raises `OSError`."""
+    """Move all files of a directory to the scenario's place. Raises `OSError`."""
     if not os.access(_nearest(target), os.W_OK):
         raise PermissionError(errno.EACCES, os.strerror(errno.EACCES))
     target.parent.mkdir(parents=True, exist_ok=True)
-    # The scenario last: where it is, its tables are.
+    # The scenario last: once it exists, its tables do.
     for one in sorted(folder.iterdir(), key=lambda path: path.name == target.name):
         one.replace(target.parent / one.name)
 
@@ -176,7 +180,7 @@ def _words(command: str) -> list[str]:
 
 
 def _fabric(name: str, target: Path) -> str:
-    """Read the scenario whose fabric is taken."""
+    """Return the text of the scenario whose fabric is used."""
     hint = "--fabric takes a scenario file"
     file, variant = parted(name)
     if variant is not None:
@@ -191,60 +195,60 @@ def _fabric(name: str, target: Path) -> str:
 
 
 def check_foreign(files: Iterable[str | os.PathLike[str]]) -> None:
-    """Refuse to import what is not there, or a scenario."""
+    """Raise `InputError` for a file that is missing, or is a scenario."""
     for file in map(Path, files):
         if not file.exists() and not file.is_symlink():
             raise InputError(
                 f"{file}: there is no such file",
-                "name files of another tool; `backwater list formats` says what can be imported",
+                "name files of another tool; `backwater list formats` lists what can be imported",
             )
         if file.suffix == SCENARIO:
             raise InputError(
-                f"{file}: is a scenario of Backwater's",
+                f"{file}: is a scenario of Backwater",
                 f"`backwater run {shlex.quote(str(file))}` runs it as it is",
             )
 
 
 def foreign(path: Path) -> bool:
-    """Whether a file is of another tool, and no scenario."""
+    """Return whether a file is of another tool, and not a scenario."""
     return path.suffix != SCENARIO and path.is_file() and _core.recognise(path) is not None
 
 
 def check_together(files: Sequence[Path]) -> None:
-    """Refuse a scenario among several files: only those of another tool belong together.
+    """Raise `InputError` for a scenario among several files.
 
-    A scenario ends with `.toml`, or is stdin. Raises `InputError`.
+    Only files of another tool belong together. A scenario ends with `.toml`, or is stdin.
     """
     own = [file for file in files if file.suffix == SCENARIO or str(file) == "-"]
     if not own or len(files) == 1:
         return
     if Path("-") in own:
-        raise InputError("-: is a scenario from stdin, and is given alone", "leave one of them out")
+        raise InputError("-: is a scenario from stdin, and must be alone", "leave one of them out")
     others = [file for file in files if file not in own]
     absent = [file for file in others if not file.exists()]
     if absent:
         raise InputError(
-            f"{absent[0]}: there is no such file, and {own[0]} is a scenario, which is given alone",
+            f"{absent[0]}: there is no such file, and {own[0]} is a scenario, which must be alone",
             "an option begins with --: `--with MECHANISM`, `--set KEY=VALUE`, `--variant NAME`",
         )
     words = shlex.join(map(str, others or own))
     if others:
         raise InputError(
-            f"{own[0]}: is a scenario, and is given alone",
+            f"{own[0]}: is a scenario, and must be alone",
             f"`backwater import {words} --fabric {shlex.quote(str(own[0]))} --out NAME.toml` makes "
-            "one of both, a workload on the network of the scenario",
+            "a scenario of both: the workload on the network of the scenario",
         )
     raise InputError(
-        f"{series(list(map(str, own)))}: are {len(own)} scenarios, and one is given at a time",
+        f"{series(list(map(str, own)))}: are {len(own)} scenarios, and only one can run at a time",
         f"`backwater compare {words}` runs them beside each other",
     )
 
 
 def imported(files: Sequence[Path]) -> Imported:
-    """Import files that stand in place of a scenario, where the user's cache is.
+    """Import files that are named in place of a scenario, into the user's cache.
 
-    The place depends on all that was imported, whichever files that came from, so that results of
-    a command find their tables there, and another import never replaces them.
+    The folder's name is a digest of the imported content. So results find their tables there, and
+    another import never replaces them.
     """
     home = Path(os.environ.get("XDG_CACHE_HOME") or "")
     if not home.is_absolute():
@@ -254,14 +258,14 @@ def imported(files: Sequence[Path]) -> Imported:
     with _written(cache / name) as folder:
         brought = bring(files, folder / name)
         target = cache / _digest(folder) / name
-        # What lies there may have been changed since.
+        # The files there may have been edited since.
         if not target.exists() or _digest(target.parent) != target.parent.name:
             _put(folder, target)
     return dataclasses.replace(brought, path=target)
 
 
 def _digest(folder: Path) -> str:
-    """Give a name that files and their contents have in common."""
+    """Return a name made from the names and contents of all files in a folder."""
     content = sha256()
     for one in sorted(folder.iterdir()):
         with regular(one).open("rb") as file:

@@ -1,4 +1,4 @@
-"""Files of other tools, turned into scenarios: connection matrices, topologies, traces."""
+"""Turns files of other tools into scenarios: connection matrices, topologies, traces."""
 
 from __future__ import annotations
 
@@ -29,21 +29,24 @@ def import_(
     response: str | None = None,
     force: bool = False,
 ) -> Imported:
-    """Turn files of another tool into a scenario file, with tables beside it.
+    """Turn files of another tool into a scenario file `out`, with tables beside it.
 
-    The files belong together, such as a connection matrix and a topology. What each of them is
-    shows its content; `format` says it otherwise: a kind or a family of `backwater list formats`.
-    `start_unit`, `"us"` or `"ps"`, is of start times in a connection matrix of htsim. `zero_at`,
-    such as `"2 s"`, is the time in a list of flows of HPCC that becomes 0 s. `command` is the
-    command line of the program that the files were for. `fabric` is a scenario file whose topology,
-    switches and mechanisms the workload is to run on. `servers` is how many servers of an NCCL
-    topology there are. `memory`, such as `"64 MB"`, is that of the switch whose configuration is
-    imported, and `response`, such as `"500 ns"`, the time in which its neighbours obey a pause; by
-    default the longest that IEEE 802.3 allows. Tables are called after the scenario: `out` without
-    its end, `.flows.csv` or the like behind it.
+    `files`: a file, or several that belong together, such as a connection matrix and a topology.
+    `format`: their kind or family in `backwater list formats`; by default their content decides.
+    `start_unit`: the unit of start times in a connection matrix of htsim, `"us"` or `"ps"`.
+    `zero_at`: the time in a list of flows of HPCC that becomes 0 s, such as `"2 s"`.
+    `command`: the command line of the program that the files were for.
+    `fabric`: a scenario file, with the topology, switches and mechanisms for the workload.
+    `servers`: how many servers an NCCL topology stands for, 1 to 4096.
+    `memory`: the memory of the switch whose configuration is imported, such as `"64 MB"`.
+    `response`: the time in which that switch's neighbours obey a pause, such as `"500 ns"`, at most
+    1 s; by default the longest that IEEE 802.3 allows.
+    `force`: replaces existing files.
 
-    Raises `backwater.ScenarioError` for a file that cannot be read, `backwater.InputError` where
-    `out` is there already and `force` does not say that it is replaced.
+    Tables have the scenario's name, with `.flows.csv` or the like in place of its end. Raises
+    `backwater.ScenarioError` for a file that cannot be read, `backwater.InputError` for an option
+    out of range or an existing file without `force`, and `backwater.ResultError` if nothing can be
+    written.
     """
     return brought(
         [files] if isinstance(files, str | os.PathLike) else list(files),
@@ -67,9 +70,9 @@ def brought(
     check_outputs: Callable[[], None],
     *,
     force: bool,
-    **options: Any,  # noqa: ANN401 - as `bring` has them
+    **options: Any,  # noqa: ANN401 - as for `bring`
 ) -> Imported:
-    """Do so, with `check_outputs` to refuse what cannot be written, once the files are read."""
+    """Import as `import_` does; `check_outputs`, called once files are read, may refuse outputs."""
     check_foreign(files)
 
     def check_target() -> None:
@@ -83,12 +86,12 @@ def brought(
         try:
             return load(written).check()
         except (ScenarioError, InputError) as error:
-            # Not where: that file is gone with the rest.
+            # Without the place: that file is removed with the rest.
             key = getattr(error, "key", None)
-            told = f"{key}: {error.reason}" if key else error.reason
-            told = told.replace(f"{written.parent}{os.sep}", "")
+            reason = f"{key}: {error.reason}" if key else error.reason
+            reason = reason.replace(f"{written.parent}{os.sep}", "")
             raise InputError(
-                f"what was imported cannot run, and was not kept: {told}", error.hint
+                f"the imported scenario cannot run, and was not kept: {reason}", error.hint
             ) from None
 
     return bring(files, target, see=see, check_target=check_target, replace=force, **options)

@@ -1,4 +1,4 @@
-"""Jobs of a run: what ended them, back to their start, and what their collectives met."""
+"""Critical paths of a run's jobs, and the costs of their collectives."""
 
 from __future__ import annotations
 
@@ -35,15 +35,15 @@ class Leg:
     """A part of a critical path. The next one begins when it ends."""
 
     kind: str
-    """`transfer`, `compute`, `held` (nothing of it was under way before a `start`, or while an
-    operation waited for an acknowledgement), or `unrecorded` (the table of transfers does not hold
-    what came before)."""
+    """`transfer`, `compute`, `held` (nothing of the job was in progress: before a `start`, or while
+    an operation waited for an acknowledgement), or `unrecorded` (the table `transfers` lacks what
+    came before)."""
     start_ps: int
     end_ps: int
     label: str | None = None
-    """Of a computation: the labels of its steps, joined by +."""
+    """For `compute`: the labels of its steps, joined by +."""
     transfer: dict[str, Any] | None = None
-    """Of a transfer: its row of the table `transfers`, without times."""
+    """For `transfer`: its row of the table `transfers`, without times."""
 
     @property
     def duration_ps(self) -> int:
@@ -52,12 +52,11 @@ class Leg:
 
 
 def critical_path(run: Run, job: str, instance: int = 0) -> list[Leg]:
-    """Give what ended an instance of a job, and what let that begin, back to the job's start.
+    """Return the critical path of an instance of a job: each leg let the next one begin.
 
-    The legs are in order of time, without a gap: their durations sum to the job completion time. Of
-    an instance that is not complete they lead to the transfer under way that began first, and end
-    with the run; there are none if nothing was under way. Raises `KeyError` if there is no such
-    instance.
+    The legs are in order of time, without a gap: their durations sum to the job completion time.
+    For an incomplete instance, the path leads to the earliest transfer in flight, and ends with the
+    run; without such a transfer it is empty. Raises `KeyError` for an unknown instance.
     """
     of = (pc.field("job") == job) & (pc.field("instance") == instance)
     rows = run.jobs.filter(of).to_pylist() if run.jobs.num_rows else []
@@ -67,7 +66,7 @@ def critical_path(run: Run, job: str, instance: int = 0) -> list[Leg]:
     known = run.transfers.filter(of) if run.transfers.num_rows else run.transfers
     flows = known["flow_id"].to_pylist() if known.num_rows else []
     places = {flow: place for place, flow in enumerate(flows)}
-    ending = _ending(run, of, rows[0]["end_ps"]) or _under_way(run, known)
+    ending = _ending(run, of, rows[0]["end_ps"]) or _in_flight(run, known)
     if ending is None:
         return []
     until, flow, label = ending
@@ -85,12 +84,12 @@ def critical_path(run: Run, job: str, instance: int = 0) -> list[Leg]:
     return list(reversed([*legs, *_gap(start, until, label)]))
 
 
-# When a path ends, the last transfer on it, and the computations after that.
+# The end of a path: its time, its last transfer, and the computations after that.
 _Ending = tuple[int, int | None, str | None]
 
 
 def _ending(run: Run, of: pc.Expression, end: int | None) -> _Ending | None:
-    """Give the end of the round that ended an instance, if one did."""
+    """Return the end of the round that ended an instance, if one did."""
     if end is None or not run.rounds.num_rows:
         return None
     rounds = run.rounds.filter(of & (pc.field("end_ps") == end))
@@ -98,8 +97,8 @@ def _ending(run: Run, of: pc.Expression, end: int | None) -> _Ending | None:
     return (end, last[0]["last_flow"], last[0]["last_compute"]) if last else None
 
 
-def _under_way(run: Run, known: pa.Table) -> _Ending | None:
-    """Give the end of the run, and of the transfers under way then the one that began first."""
+def _in_flight(run: Run, known: pa.Table) -> _Ending | None:
+    """Return the end of the run, and the earliest of the transfers in flight then."""
     if not known.num_rows:
         return None
     first = known.filter(pc.is_null(pc.field("end_ps"))).sort_by("start_ps").slice(0, 1)
@@ -110,13 +109,13 @@ def _under_way(run: Run, known: pa.Table) -> _Ending | None:
 
 
 def _gap(start: int, end: int, label: str | None) -> list[Leg]:
-    """Give what passed between a transfer and what it let begin, if any time did."""
+    """Return the leg between the end of a transfer and what it let begin, if that took time."""
     kind = HELD if label is None else COMPUTE
     return [Leg(kind, start, end, label)] if end > start else []
 
 
 def last_instances(run: Run) -> list[tuple[str, int]]:
-    """Give, for each job, the instance that was complete last; one that is not before all."""
+    """Return, for each job, the instance that ended last; an incomplete one takes precedence."""
     if not run.jobs.num_rows:
         return []
     late: dict[str, tuple[int, int]] = {}
@@ -129,12 +128,12 @@ def last_instances(run: Run) -> list[tuple[str, int]]:
 
 
 def collective_costs(run: Run) -> pl.DataFrame:
-    """Give each collective with what its flows met.
+    """Return a row for each collective, with the marks, retransmissions and pauses of its flows.
 
-    The columns of the table `collectives`, and `above_bound_ps` (duration less bound), `marked`
-    (packets that arrived with congestion experienced), `retransmitted` (packets), and `paused_ps`:
-    how long its flows waited at paused ports, summed over them; null unless `output.waits` recorded
-    it of all of them.
+    It has the columns of the table `collectives`, and `above_bound_ps` (duration minus bound),
+    `marked` (packets that arrived with congestion experienced), `retransmitted` (packets), and
+    `paused_ps`: how long its flows waited at paused ports, summed over them; null unless
+    `output.waits` recorded it for all of them.
     """
     if not run.collectives.num_rows:
         return pl.DataFrame()

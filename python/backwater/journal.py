@@ -1,19 +1,19 @@
 """The journal of a series: `runs.jsonl`, with a line for each part of its tables and each run.
 
-The runs of a series share its tables, which have a column `run`, the seed. A line of a part says
+The runs of a series share its tables, which have a column `run`, the seed. The line of a part has
 
     part          its name, such as flows/part-00000.parquet
     hash          its SHA-256
 
-and that of a run, after the lines of the parts that it is in,
+and the line of a run, which follows those of its parts,
 
     seed, status, started, ended, summary, findings, error
     tables        for each table with rows of it, [part, first row, rows] in the order of its rows
 
-What the runs have in common is in the series' manifest. A later line of the same run is in place of
-an earlier one. The last entry of a line, `sha256`, is that of the line without it: a line that was
-damaged or edited is told. Lines are added when the parts are on the disk, so a run that has a line
-is whole, and whatever else a killed series has left is not of any run.
+The series' manifest holds what the runs have in common. A later line of a run replaces an earlier
+one. The last entry of a line, `sha256`, is the hash of the line without it, and reveals damage and
+edits. A line is added once the parts are on the disk. So a run with a line is complete, and
+anything else that a killed series has left belongs to no run.
 """
 
 from __future__ import annotations
@@ -40,36 +40,36 @@ _PART = re.compile(r"([a-z_]+)/part-(\d{5,})\.parquet")
 
 
 def name_of(seed: int) -> str:
-    """Give the name that a run has within its series, by which it is opened: DIR/seed-7."""
+    """Return the name of a run within its series, such as seed-7, which `open_run` accepts."""
     return f"seed-{seed}"
 
 
 def seed_of(name: str) -> int | None:
-    """Give the seed of a run by its name within a series; None if it is no such name."""
+    """Return the seed in the name of a run within a series; None for any other name."""
     found = _NAME.fullmatch(name)
     return None if found is None else int(found[1])
 
 
 def part_name(table: str, number: int) -> str:
-    """Give the name of a part, below the directory of its series or run."""
+    """Return the name of a part in the directory of its series or run."""
     return f"{table}/part-{number:05}.parquet"
 
 
 @dataclass
 class Journal:
-    """What the journal of a series says."""
+    """The journal of a series."""
 
     parts: dict[str, str] = field(default_factory=dict)
     """SHA-256 of each part, by name."""
     runs: dict[int, dict[str, Any]] = field(default_factory=dict)
     """The last line of each run, by seed."""
     damaged: int | None = None
-    """The number of the first line that is none, from 1. The end of a line is not looked at that
-    was being written when its process was killed."""
+    """The number of the first damaged line, from 1. A last line without its end does not count: its
+    process was killed."""
 
     @staticmethod
     def read(directory: Path) -> Journal:
-        """Read the journal in a directory; one that is not there is empty.
+        """Return the journal in a directory; a missing one is empty.
 
         Raises `ResultError` if it cannot be read.
         """
@@ -92,7 +92,7 @@ class Journal:
         return journal
 
     def names(self, line: Mapping[str, Any]) -> list[str]:
-        """Give the names of the parts that a run has rows in."""
+        """Return the names of the parts that have rows of a run, by its line."""
         return [
             part_name(table, number)
             for table, slices in line["tables"].items()
@@ -100,10 +100,10 @@ class Journal:
         ]
 
     def without(self, seeds: Collection[int]) -> Journal:
-        """Leave runs out with every part that they are in, and every other run that is in these.
+        """Return the journal without some runs, their parts, and all other runs in those parts.
 
-        A run that is done again was not complete, and has parts of its own; or it is damaged, and
-        so is what shares its parts.
+        A run that is repeated was not complete, and has parts of its own; or it is damaged, and so
+        are the runs that share its parts.
         """
         left = {seed: self.names(line) for seed, line in self.runs.items()}
         going = set(seeds) & set(left)
@@ -111,7 +111,7 @@ class Journal:
         while going:
             gone.update(*(left.pop(seed) for seed in going))
             going = {seed for seed, names in left.items() if not gone.isdisjoint(names)}
-        # Parts of killed runs have no run.
+        # This drops parts of killed runs, too, since they belong to no run.
         known = {name for names in left.values() for name in names}
         return Journal(
             {name: found for name, found in self.parts.items() if name in known},
@@ -119,13 +119,13 @@ class Journal:
         )
 
     def write(self, directory: Path) -> None:
-        """Write it as a whole; when this returns, it is on the disk. Raises `OSError`."""
+        """Write it as a whole; on return it is on the disk. Raises `OSError`."""
         parts = ({"part": name, "hash": found} for name, found in self.parts.items())
         write_text(directory / JOURNAL, "".join(map(sealed_line, (*parts, *self.runs.values()))))
 
 
 def append(directory: Path, lines: Iterable[Mapping[str, Any]]) -> None:
-    """Add lines to the journal; when this returns, they are on the disk. Raises `OSError`."""
+    """Add lines to the journal; on return they are on the disk. Raises `OSError`."""
     with (directory / JOURNAL).open("ab") as file:
         file.write("".join(map(sealed_line, lines)).encode())
         file.flush()
@@ -133,13 +133,13 @@ def append(directory: Path, lines: Iterable[Mapping[str, Any]]) -> None:
 
 
 def sealed_line(line: Mapping[str, Any]) -> str:
-    """Give a line with its seal."""
+    """Return a line as text, with its hash."""
     text = json.dumps(line)
     return f'{text[:-1]}, "sha256": "{_seal(text)}"}}\n'
 
 
 def manifest_of(series: Mapping[str, Any], line: Mapping[str, Any]) -> dict[str, Any]:
-    """Give the manifest of a run, from that of its series and its own line."""
+    """Return the manifest of a run, from the manifest of its series and its own line."""
     shared = series["run"]
     own = {name: value for name, value in line.items() if name != "findings"}
     return {
@@ -156,11 +156,11 @@ def _seal(text: str) -> str:
 
 
 def unsealed(text: bytes) -> dict[str, Any] | None:
-    """Give a line without its seal; None if it is not one that was written."""
+    """Return a line without its hash; None if it was damaged or edited."""
     try:
         line: dict[str, Any] = json.loads(text)
         seal = line.pop("sha256")
-        # Those of measured values were sealed in the order of their keys before.
+        # Earlier versions sorted the keys in the hash of measured values.
         written = (json.dumps(line, sort_keys=in_order) for in_order in (False, True))
         return line if seal in map(_seal, written) else None
     except (ValueError, TypeError, KeyError, AttributeError, RecursionError):
@@ -168,7 +168,7 @@ def unsealed(text: bytes) -> dict[str, Any] | None:
 
 
 def _read(text: bytes) -> dict[str, Any] | None:
-    """Read a line of a journal; None if it is not one that was written."""
+    """Return a line of a journal; None if it was damaged or edited."""
     line = unsealed(text)
     try:
         if line is None:

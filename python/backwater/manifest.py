@@ -1,8 +1,8 @@
-"""The manifest of a directory of results: what it says, and by what it is known to be whole.
+"""The manifest of a directory of results: its content, and the checks of it and of the files.
 
-Every directory of results has one: of a run, of repeated runs (`seeds`), of a study, of a
-comparison. It is sealed: its `sha256` is that of the rest of it, so that a manifest that was
-damaged or edited is told from one that was written. It names each file of results with its SHA-256.
+Every directory of results has one: of a run, a series (`seeds`), a study, a comparison or a sweep.
+Its entry `sha256` is the hash of the rest, and reveals damage and edits. It lists each file of
+results with its SHA-256.
 """
 
 from __future__ import annotations
@@ -35,8 +35,8 @@ NAMES = {
     SWEEP: "sweep",
 }
 FORMATS = {RUN: 2, SEEDS: 3, STUDY: 3, COMPARISON: 4, SWEEP: 1}
-"""Of result directories. 1 had neither seal nor hashes; in 2 runs of a series had directories; in 3
-rows of comparisons did not say how many flows their values are of."""
+"""Formats of result directories. 1 had no hashes; in 2, runs of a series had directories; in 3,
+rows of comparisons lacked the number of flows of their values."""
 COMMANDS = {
     RUN: "backwater run --out",
     SEEDS: "backwater run --seeds --out",
@@ -44,13 +44,14 @@ COMMANDS = {
     COMPARISON: "backwater compare --out",
     SWEEP: "backwater sweep --out",
 }
-# A manifest larger than this is none: of the largest runs it has some megabytes.
+# Largest manifest, in B: that of the largest runs has some megabytes.
 LARGEST = 256 << 20
 
 STATUSES = ("running", "done", "interrupted", "failed")
 AGAIN = "run it again, with --force"
 
-# What the entries of a manifest are, where there are such entries; others may be anything.
+# Types of the entries of a manifest that this version uses. Each may be absent; others may be
+# anything.
 _ENTRY = {"key": str, "value": str, "origin": str}
 _WARNING = {"kind": str, "message": str, "hint": str}
 _COMMON = {"status": str, "versions": {str: str}, "files": {str: str}, "set": {str: str}}
@@ -101,12 +102,15 @@ NEEDED = {
 
 
 def write_manifest(directory: Path, manifest: Mapping[str, Any]) -> None:
-    """Write a manifest with its seal; when this returns, it is on the disk. Raises `OSError`."""
+    """Write a manifest with its hash; on return it is on the disk. Raises `OSError`."""
     write_text(directory / MANIFEST, json_text({**manifest, "sha256": _seal(manifest)}))
 
 
 def check_no_file(path: Path, *kinds: str) -> None:
-    """Refuse a file where results of `kinds` are asked for: a scenario is to be run first."""
+    """Raise `ResultError` if `path` is a file: results are directories.
+
+    For a scenario, the hint names the command that makes results of `kinds`.
+    """
     file, variant = parted(str(path))
     if not Path(file).is_file():
         return
@@ -114,7 +118,7 @@ def check_no_file(path: Path, *kinds: str) -> None:
     if not file.endswith(".toml"):
         raise ResultError(f"{path}: is a file, not a result directory", hint)
     name = Path(file).stem if variant is None else f"{Path(file).stem}-{variant}"
-    # Of a single run some commands know nothing.
+    # Some commands take sweeps, and no runs.
     command = "sweep" if SWEEP in kinds and RUN not in kinds else "run"
     place = Path("results") / name
     raise ResultError(
@@ -125,10 +129,10 @@ def check_no_file(path: Path, *kinds: str) -> None:
 
 
 def read_manifest(directory: Path, *kinds: str) -> dict[str, Any]:
-    """Read the manifest of a directory, of one of `kinds` (none given: of any).
+    """Return the manifest of a directory of results of one of `kinds` (none given: of any).
 
-    Raises `ResultError` with place, reason and hint if there is none, if it is damaged, or if it is
-    of another kind or format.
+    Raises `ResultError` with place, reason and hint if the manifest is missing, damaged, or of
+    another kind or format.
     """
     path = directory / MANIFEST
     wanted = kinds or tuple(NAMES)
@@ -141,7 +145,7 @@ def read_manifest(directory: Path, *kinds: str) -> dict[str, Any]:
             f"{directory}: not a result directory, it has no {MANIFEST}", name
         ) from None
     except UnicodeDecodeError as error:
-        raise ResultError(f"{path}: is damaged: octet {error.start} is no text", AGAIN) from None
+        raise ResultError(f"{path}: is damaged: octet {error.start} is not text", AGAIN) from None
     except json.JSONDecodeError as error:
         place = f"{path}:{error.lineno}:{error.colno}"
         raise ResultError(f"{place}: is damaged: {error.msg}", AGAIN) from None
@@ -150,11 +154,11 @@ def read_manifest(directory: Path, *kinds: str) -> dict[str, Any]:
             raise ResultError(f"{path}: is too large for a manifest", name) from None
         raise ResultError(f"{path}: cannot be read: {error}", AGAIN) from None
     if not _ours(manifest):
-        raise ResultError(f"{path}: is no manifest of Backwater's results", name)
+        raise ResultError(f"{path}: is not a manifest of Backwater's results", name)
     kind = manifest["kind"]
     if manifest["format"] != FORMATS[kind]:
         raise ResultError(
-            f"{path}: format {manifest['format']} is another than this version's, {FORMATS[kind]}",
+            f"{path}: is of format {manifest['format']}, and this version reads {FORMATS[kind]}",
             "read it with the version that wrote it, or run it again, with --force",
         )
     if kind not in wanted:
@@ -166,15 +170,15 @@ def read_manifest(directory: Path, *kinds: str) -> dict[str, Any]:
         if manifest.get(key) is None:
             raise ResultError(f"{path}: is damaged: it has no `{key}`", AGAIN)
     if manifest["status"] not in STATUSES:
-        raise ResultError(f"{path}: status: {manifest['status']!r} is none", AGAIN)
+        raise ResultError(f"{path}: status: {manifest['status']!r} is unknown", AGAIN)
     _check(path, "", manifest, SHAPES[kind])
     if kind == RUN and not 0 <= manifest["seed"] < 1 << 64:
-        raise ResultError(f"{path}: seed: {manifest['seed']} is none", AGAIN)
+        raise ResultError(f"{path}: seed: {manifest['seed']} is out of range", AGAIN)
     return {key: value for key, value in manifest.items() if key != "sha256"}
 
 
 def kind_of(directory: Path) -> str | None:
-    """Give the kind of results that a directory holds; None: none that Backwater wrote."""
+    """Return the kind of results that a directory holds; None: it holds no results."""
     try:
         manifest = json.loads(octets_of(directory / MANIFEST, LARGEST))
     except (OSError, ValueError, RecursionError):
@@ -183,21 +187,21 @@ def kind_of(directory: Path) -> str | None:
 
 
 def mark_unfinished(directory: Path) -> None:
-    """Have the manifest of results that are about to be removed say that they are not whole."""
+    """Mark results as incomplete in their manifest, before they are removed."""
     kind = kind_of(directory)
     if kind is not None:
         content = json.loads(octets_of(directory / MANIFEST, LARGEST))
         gone = ("sha256", "tables", "summary", "files")
         left = {key: value for key, value in content.items() if key not in gone}
         if kind in (RUN, SEEDS):
-            # By the hash of its scenario somebody's work on it is known, as long as it is there.
+            # The hash of the scenario shows whether somebody has edited it.
             files = content.get("files") or {}
             left["files"] = {name: files[name] for name in files if name == "scenario.toml"}
         write_manifest(directory, left | {"status": "running"})
 
 
 def _ours(manifest: object) -> bool:
-    """Whether this is a manifest of this program's, by kind and format."""
+    """Return whether Backwater wrote a manifest, by its kind and format."""
     if not isinstance(manifest, dict):
         return False
     form = manifest.get("format")
@@ -208,7 +212,7 @@ def _ours(manifest: object) -> bool:
 
 
 def _check(path: Path, place: str, value: Any, shape: Any) -> None:  # noqa: ANN401 - JSON
-    """Hold a part of a manifest against its shape. What may be absent may be null, too."""
+    """Raise `ResultError` if a part of a manifest has other types than `shape`, or null."""
     if value is None and place:
         return
     kind = dict if isinstance(shape, dict) else list if isinstance(shape, list) else shape
@@ -241,7 +245,7 @@ def _seal(content: Mapping[str, Any]) -> str:
 
 
 def sealed(directory: Path) -> bool:
-    """Whether the manifest of a directory is as it was written."""
+    """Return whether the manifest of a directory matches its hash."""
     try:
         content = json.loads(octets_of(directory / MANIFEST, LARGEST))
         return bool(content.pop("sha256", None) == _seal(content))
@@ -250,43 +254,43 @@ def sealed(directory: Path) -> bool:
 
 
 def say_build(directory: Path, manifest: Mapping[str, Any]) -> None:
-    """Warn (`OtherBuildWarning`) if results were made by another version or build than this one."""
+    """Warn (`OtherBuildWarning`) if another version or build made the results."""
     made, here = manifest.get("versions"), version()
     if made and made != here:
         of = " ".join(f"{name} {value}" for name, value in made.items())
         this = " ".join(f"{name} {value}" for name, value in here.items())
-        said = f"{directory}: made by another version or build: {of}; this is {this}"
-        warnings.warn(said, OtherBuildWarning, stacklevel=3)
+        text = f"{directory}: made by another version or build: {of}; this is {this}"
+        warnings.warn(text, OtherBuildWarning, stacklevel=3)
 
 
 def check_file(path: Path, wanted: str) -> None:
-    """Hold a file against the hash that its manifest has of it; raises `ResultError`."""
+    """Compare a file with its hash in the manifest. Raises `ResultError`."""
     try:
         found = digest(path)
     except OSError as error:
         raise ResultError(f"{path}: cannot be read: {error.strerror or error}", AGAIN) from None
     if found != wanted:
         raise ResultError(
-            f"{path}: is not what was written: its SHA-256 is {found[:12]}…, and was "
+            f"{path}: has changed since it was written: its SHA-256 is {found[:12]}…, and was "
             f"{wanted[:12]}…",
             f"it is damaged; {AGAIN}",
         )
 
 
 def check_files(directory: Path, manifest: Mapping[str, Any]) -> None:
-    """Hold the files that a manifest names itself (not tables' parts) against their hashes."""
+    """Compare the files that a manifest lists (not parts of tables) with their hashes."""
     for name, wanted in (manifest.get("files") or {}).items():
         if Path(name).name != name:
-            raise ResultError(f"{directory / MANIFEST}: files: {name!r} is no name of a file")
+            raise ResultError(f"{directory / MANIFEST}: files: {name!r} is not a file name")
         check_file(directory / name, wanted)
 
 
 @contextlib.contextmanager
 def judging(*places: Path | None) -> Iterator[None]:
-    """Tell what goes wrong with results that cannot be trusted as their fault, not the program's.
+    """Blame untrustworthy results, not the program, for an unexpected error.
 
-    Cannot be trusted: a manifest that was changed since it was written, and the tables of a run
-    that was killed. Of results that are as they were written an error is passed on as it is.
+    Untrustworthy are a manifest that was edited, and the tables of a run that was killed: the error
+    becomes a `ResultError`. With sound results it is passed on as it is.
     """
     try:
         yield
@@ -301,8 +305,8 @@ def judging(*places: Path | None) -> Iterator[None]:
 
 
 def _doubt(place: Path) -> str | None:
-    """Say why results in a directory, or below it, cannot be trusted."""
-    # A run of a series has no directory, only a name below it.
+    """Return why results in a directory, or below it, cannot be trusted; None: they can."""
+    # A run of a series has no directory, only a name in that of the series.
     place = place if place.is_dir() else place.parent
     for path in sorted(place.rglob(MANIFEST)):
         try:
@@ -312,5 +316,5 @@ def _doubt(place: Path) -> str | None:
         if not sealed(path.parent):
             return f"{path}: was changed since it was written, and cannot be used"
         if manifest["status"] == "running":
-            return f"{path.parent}: was killed, and what it left cannot be used"
+            return f"{path.parent}: the run was killed, and its results cannot be used"
     return None

@@ -1,4 +1,4 @@
-"""What people call hosts and flows, which tables and rows give by their numbers."""
+"""Names for hosts and flows, which tables hold as numbers."""
 
 from __future__ import annotations
 
@@ -7,14 +7,14 @@ from typing import TYPE_CHECKING, Any
 if TYPE_CHECKING:
     from collections.abc import Callable, Mapping
 
-# A flow_id has the number of its group above that of the flow in it.
+# A flow_id is the number of its group times this, plus the number of the flow in the group.
 MOST_FLOWS = 2**40
 
 ENDS = ("src", "dst", "to")
 
 
 def host_names(scenario: Mapping[str, Any]) -> Callable[[int], str]:
-    """Give what names the hosts of a scenario by their numbers, as its network calls them."""
+    """Return a function from the numbers of a scenario's hosts to their names."""
     topology = scenario.get("topology", {})
     if topology.get("kind") != "explicit":
         return "h{}".format
@@ -23,19 +23,19 @@ def host_names(scenario: Mapping[str, Any]) -> Callable[[int], str]:
 
 
 def flow_in_group(flow_id: int) -> int:
-    """Give the number of a flow in its group, from 0."""
+    """Return the number of a flow in its group, from 0."""
     return flow_id % MOST_FLOWS
 
 
 def flow_name(row: Mapping[str, Any]) -> str:
-    """Name a flow by its number in its group, the group, and its ends as far as they are known."""
+    """Return the name of a flow: its number in its group, the group, and its ends, if known."""
     of = f" of {row['group']}" if "group" in row else ""
     ends = "" if row.get("src_host") is None else f" ({row['src_host']} to {row['dst_host']})"
     return f"flow {flow_in_group(row['flow_id'])}{of}{ends}"
 
 
-def with_hosts(value: Any, names: Callable[[int], str]) -> Any:  # noqa: ANN401 - of what JSON holds
-    """Give rows, and what is made of rows, with the name of each host beside its number."""
+def with_hosts(value: Any, names: Callable[[int], str]) -> Any:  # noqa: ANN401 - any JSON
+    """Return rows, or nested lists and objects of rows, with each host's name beside its number."""
     if isinstance(value, dict):
         hosts = {f"{end}_host": names(value[end]) for end in ENDS if type(value.get(end)) is int}
         return {key: with_hosts(one, names) for key, one in value.items()} | hosts

@@ -1,4 +1,4 @@
-"""What takes its time says so beforehand to whoever listens, as the command does."""
+"""Notices of work that takes long, for a listener such as the command."""
 
 from __future__ import annotations
 
@@ -19,7 +19,7 @@ _LISTENER: ContextVar[Callable[[str], None] | None] = ContextVar("listener", def
 
 @contextmanager
 def heard(listener: Callable[[str], None]) -> Iterator[None]:
-    """Have notices go to a listener."""
+    """Send notices to a listener."""
     before = _LISTENER.set(listener)
     try:
         yield
@@ -28,13 +28,13 @@ def heard(listener: Callable[[str], None]) -> Iterator[None]:
 
 
 def say(what: str) -> None:
-    """Say it."""
+    """Send a notice to the listener, if there is one."""
     if (listener := _LISTENER.get()) is not None:
         listener(what)
 
 
 def say_again(run: Run, what: str) -> None:
-    """Say that a run is about to be done again, and for what."""
+    """Send a notice that a run is about to be repeated, and with what."""
     # A manifest has whole seconds: a difference of one may be any time below two.
     took = seconds(run)
     known = f"; the run took {duration(took)}, and recording takes longer" if took >= 2 else ""
@@ -42,7 +42,7 @@ def say_again(run: Run, what: str) -> None:
 
 
 def seconds(run: Run) -> float:
-    """Give the wall time that a run took in s, to within one second; 0 if nobody knows."""
+    """Return the wall time of a run, in s, to within a second; 0 if it is unknown."""
     ends = [run.manifest.get(name) for name in ("started", "ended")]
     if None in ends:
         return 0.0

@@ -1,4 +1,4 @@
-"""Libraries that a bare wheel does without: who needs one is told what to install."""
+"""Imports optional libraries; if one is missing, the error names the extra to install."""
 
 from __future__ import annotations
 
@@ -13,7 +13,7 @@ if TYPE_CHECKING:
 
 
 def needed(module: str, extra: str) -> ModuleType:
-    """Import a library that a bare wheel does without. Raises `InputError` if it is not there."""
+    """Import an optional library. Raises `InputError` if it is not installed."""
     try:
         return importlib.import_module(module)
     except ModuleNotFoundError as error:
@@ -21,7 +21,7 @@ def needed(module: str, extra: str) -> ModuleType:
 
 
 def see(module: str, extra: str) -> None:
-    """See that such a library is there, without the time to import it. Raises `InputError`."""
+    """Raise `InputError` if an optional library is not installed, without importing it."""
     if importlib.util.find_spec(module) is None:
         raise _missing(module, extra)
 

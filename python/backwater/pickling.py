@@ -1,4 +1,4 @@
-"""Files that a scenario takes along when it is pickled: tables and matrices that it names."""
+"""Files that a pickled scenario carries: the tables and matrices that it names."""
 
 from __future__ import annotations
 
@@ -16,14 +16,14 @@ from backwater.files import octets_of, temporary_directory
 if TYPE_CHECKING:
     from collections.abc import Iterator, Mapping, Sequence
 
-# What the keys that name a file are called, in entries of `flow` and `job`.
+# Keys that name a file, in entries of `flow` and `job`.
 _KEYS = ("table", "matrix", "operations")
 
 
 def named_files(text: str, changes: Sequence[Any]) -> set[str]:
-    """Give the names of the files that a scenario, or a variant of it, names.
+    """Return the names of the files that a scenario, or a variant of it, refers to.
 
-    `changes` are those of `backwater.scenario`. Raises `ValueError` for what is no TOML.
+    `changes` are those of `Scenario.changes`. Raises `ValueError` if `text` is not TOML.
     """
     names = set(_values(tomllib.loads(text)))
     for method, arguments, _ in changes:
@@ -33,9 +33,9 @@ def named_files(text: str, changes: Sequence[Any]) -> set[str]:
 
 
 def named_content(text: str, changes: Sequence[Any], base: Path) -> dict[str, bytes]:
-    """Give the content of each file that a scenario, or a variant of it, names.
+    """Return the content of each file that a scenario, or a variant of it, refers to.
 
-    What is no regular file is left out: a run says what it misses.
+    It leaves out names of anything but regular files: a run reports what is missing.
     """
     found = {}
     for name in sorted(named_files(text, changes)):
@@ -57,10 +57,10 @@ def _values(part: object) -> Iterator[str]:
 
 
 def placed(base: Path, files: Mapping[str, bytes]) -> Path:
-    """Give a directory in which names lead to files: `base` if they are there, or a new one.
+    """Return a directory that has these files: `base` if they are in it unchanged, or a new one.
 
-    Raises `InputError` for a file with an absolute name that is not there as it was, `ResultError`
-    if there is no room.
+    Raises `InputError` for a file with an absolute name that is missing or has changed, and
+    `ResultError` if the new directory cannot be written.
     """
     missing = {name: content for name, content in files.items() if not _there(base, name, content)}
     if not missing:
@@ -68,8 +68,8 @@ def placed(base: Path, files: Mapping[str, bytes]) -> Path:
     for name in missing:
         if Path(name).is_absolute():
             raise InputError(
-                f"{name}: is not on this machine as it was on the first",
-                "a name relative to the scenario's takes the file along",
+                f"{name}: is not the same file on this machine",
+                "with a name relative to the scenario's, the file travels with the scenario",
             )
     marks = [f"{name}\0{hashlib.sha256(content).hexdigest()}" for name, content in files.items()]
     root = Path(_folder()) / hashlib.sha256("\n".join(marks).encode()).hexdigest()[:16]

@@ -1,4 +1,4 @@
-"""Runs that a class of a Python program controls: they can be read here, and done only there."""
+"""Runs under a control that is a class of a Python program: only that program can repeat them."""
 
 from __future__ import annotations
 
@@ -14,11 +14,11 @@ if TYPE_CHECKING:
 
 
 STANDING: set[str] = set()
-"""Controls of this process that only stand in for those of other programs."""
+"""Controls of other programs for which this process has a substitute."""
 
 
 class Elsewhere(Control):
-    """Stands in for a control whose class is in another program, so that its runs can be read."""
+    """Substitute for a control whose class is in another program, so that its runs can be read."""
 
     def on_start(self) -> None:
         """Refuse to control anything."""
@@ -26,7 +26,7 @@ class Elsewhere(Control):
 
 
 def control_of(run: Run) -> str | None:
-    """Name the class that controls flows of a run, with its digest; None: no class does."""
+    """Return the class that controls flows of a run, by name and digest; None: no class does."""
     return _named(run.scenario.get(_core.CONTROL_TABLE))
 
 
@@ -35,9 +35,9 @@ def _named(table: object) -> str | None:
 
 
 def stand_in(run: Run) -> str | None:
-    """Make a run's scenario readable whose control is not offered here, and name that control.
+    """Make the scenario of a run readable if this process lacks its control; return the control.
 
-    Such a scenario can be checked and told from others, and not run. None: nothing is missing.
+    The scenario can then be checked and compared, but not run. None: this process lacks nothing.
     """
     name = control_of(run)
     if name is None or name in OFFERED:
@@ -50,17 +50,17 @@ def stand_in(run: Run) -> str | None:
 
 
 def why_not(control: str) -> str:
-    """Say why runs of a control cannot be done here."""
+    """Return why this process cannot run a control."""
     return f"its control {control} is a class of a Python program, and runs only there"
 
 
 def in_python(settings: Mapping[str, Any], run: str) -> str:
-    """Say how such a run is done with other values; `run`: what `Scenario.run` is given."""
+    """Return Python code for such a run with other values; `run`: the arguments of its `run`."""
     changes = "".join(f'.set("{key}", {_value(value)})' for key, value in settings.items())
     return f"scenario{changes}.prototype(CLASS).run({run})"
 
 
-def _value(value: Any) -> str:  # noqa: ANN401 - as Scenario.set takes it
+def _value(value: Any) -> str:  # noqa: ANN401 - as in Scenario.set
     if isinstance(value, list):
         return f"[{', '.join(map(_value, value))}]"
     return f'"{value}"' if isinstance(value, str) else repr(value)

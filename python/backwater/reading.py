@@ -1,4 +1,4 @@
-"""Opens directories of results, whatever kind they are."""
+"""Opens directories of results of any kind."""
 
 from __future__ import annotations
 
@@ -32,23 +32,28 @@ T = TypeVar("T")
 
 @dataclass(frozen=True)
 class Comparison:
-    """Scenarios over the same seeds, as `backwater compare` left them."""
+    """Scenarios that ran with the same seeds, as `backwater compare` wrote them."""
 
     manifest: dict[str, Any]
-    """What `compare --json` says: scenarios, seeds, rows, errors; and status and versions."""
+    """What `compare --json` prints (scenarios, seeds, rows, errors), and status and versions."""
     directory: Path
+    """The directory of the results."""
     runs: dict[str, list[Run]]
-    """The runs of each scenario, by the name that it was given, in the order of their seeds."""
+    """The runs of each scenario, by its name on the command line, in the order of seeds."""
 
     @property
     def rows(self) -> list[dict[str, Any]]:
-        """One row a metric: values, differences with their intervals, and who wins."""
+        """A row for each metric: the scenarios' means, differences with 95 % intervals, verdict.
+
+        Each is {metric, unit, better, verdict, winners, seeds, against, scenarios}, and each of
+        `scenarios` is {scenario, mean, n, flows, reason, reference, of_flows, difference}.
+        """
         rows: list[dict[str, Any]] = self.manifest.get("rows") or []
         return rows
 
 
 OPENED = {"Run": RUN, "Series": SEEDS, "Comparison": COMPARISON, "Sweep": SWEEP, "Outcome": STUDY}
-"""Kinds of results, by the types that they are opened as."""
+"""Kinds of results, by the names of the types that `open_run` returns."""
 
 
 @overload
@@ -58,15 +63,14 @@ def open_run(directory: str | os.PathLike[str], of: type[T]) -> T: ...
 
 
 def open_run(directory: str | os.PathLike[str], of: type[Any] | None = None) -> Any:
-    """Open a directory of results, of what is finished or was killed.
+    """Open a directory of results, finished or killed, or one run of a series, such as DIR/seed-7.
 
-    Gives a `Run`, a `Series` of runs with several seeds, a `Comparison`, a `Sweep`, or a
-    `study.Outcome`, as the directory holds them. With `of`, one of these types, whatever is no such
-    thing is an error, and type checkers know what there is. Files are held against their hashes
-    once, here.
+    Returns a `Run`, a `Series`, a `Comparison`, a `Sweep` or a `study.Outcome`, as the directory
+    holds. With `of`, one of these types, other results are an error, and type checkers know the
+    type. Each file is compared with its hash once, here.
 
-    Raises `ResultError` if there are no results, or not as they were written. Warns
-    (`OtherBuildWarning`) of results that another version or build made.
+    Raises `backwater.ResultError` if the directory holds no results, or they have changed since
+    they were written. Warns (`backwater.OtherBuildWarning`) if another version or build made them.
     """
     path = Path(directory)
     with judging(path):
@@ -93,7 +97,7 @@ def open_run(directory: str | os.PathLike[str], of: type[Any] | None = None) -> 
 
 
 def load_comparison(path: Path) -> Comparison:
-    """Open what was compared last in a directory. Raises `ResultError`."""
+    """Open the comparison in a directory. Raises `ResultError`."""
     manifest = read_manifest(path, COMPARISON)
     runs = {}
     for entry in manifest["scenarios"]:
@@ -109,6 +113,6 @@ def load_comparison(path: Path) -> Comparison:
 def _below(path: Path, name: str) -> Path:
     if Path(name).name != name:
         raise ResultError(
-            f"{path}: its manifest names {name!r}, which is no directory in it", AGAIN
+            f"{path}: its manifest names {name!r}, which is not a directory in it", AGAIN
         )
     return path / name

@@ -1,4 +1,4 @@
-"""Runs of one scenario with several seeds: which are there already, and what all come to."""
+"""Runs one scenario with several seeds, keeps complete runs, and sums up all of them."""
 
 from __future__ import annotations
 
@@ -42,23 +42,27 @@ LARGEST_SEED = 2**64 - 1
 
 @dataclass(frozen=True)
 class Series:
-    """Repeated runs of one scenario, as `backwater run --seeds` and `Scenario.run(seeds=N)` do."""
+    """Runs of one scenario with several seeds: `backwater run --seeds`, `Scenario.run(seeds=N)`."""
 
     manifest: dict[str, Any]
-    """Status, versions, names of the runs, and what is the same for all of them."""
+    """Status, versions, names of the runs, warnings, and what all runs have in common."""
     directory: Path | None
-    """Where they lie; None: in memory."""
+    """The directory of the results; None: they are in memory."""
     runs: list[Run]
-    """Those that were begun, in the order in which their seeds were asked for."""
+    """The runs that have begun, in the order of the requested seeds."""
 
     @property
     def status(self) -> str:
-        """`done`, `interrupted`, `failed` or `running` (also what a killed series leaves)."""
+        """`done`, `interrupted`, `failed`, or `running` (also the state of a killed series)."""
         return str(self.manifest["status"])
 
     @cached_property
     def statistics(self) -> pa.Table:
-        """One row a number of the runs' reports, over all runs. Raises `ResultError`."""
+        """Arrow table with a row for each number of the runs' reports, over all complete runs.
+
+        Columns: of, quantity, unit, n, mean, min, max, std, ci_low, ci_high; the metadata of their
+        fields holds units and meanings. Raises `ResultError` if its file is missing or damaged.
+        """
         if self.directory is None:
             done = [report(run) for run in self.runs if run.status == "done"]
             return statistics_table(over_runs(done))
@@ -70,24 +74,24 @@ class Series:
             return pq.ParquetFile(regular(path)).read()
         except FileNotFoundError:
             raise ResultError(
-                f"{path}: is not there: the series was killed, or is part of something else",
-                "the command that made it takes it up again",
+                f"{path}: is missing: the series was killed, or is part of other results",
+                "the command that made it continues it",
             ) from None
         except (OSError, pa.ArrowException) as error:
             raise ResultError(f"{path}: {error}", AGAIN) from None
 
 
 def load_series(path: Path) -> Series:
-    """Open the runs of several seeds. Raises `ResultError`."""
+    """Open a series. Raises `ResultError`."""
     manifest = read_manifest(path, SEEDS)
     files = manifest.get("files") or {}
-    # Their scenario may be worked on.
+    # Not the scenario: its user may edit it.
     check_files(path, {"files": {name: files[name] for name in files if name == STATISTICS}})
     return Series(manifest, path, runs_named(path, manifest, manifest["runs"]))
 
 
 def runs_named(path: Path, manifest: dict[str, Any], names: list[str]) -> list[Run]:
-    """Open those runs of a series that were begun; one that is broken is an error."""
+    """Open the runs of a series that have begun. Raises `ResultError` if one is damaged."""
     journal = Journal.read(path)
     if journal.damaged is not None:
         raise ResultError(f"{path / JOURNAL}:{journal.damaged}: is damaged", AGAIN)
@@ -96,14 +100,14 @@ def runs_named(path: Path, manifest: dict[str, Any], names: list[str]) -> list[R
     for name in names:
         seed = seed_of(name)
         if seed is None:
-            raise ResultError(f"{path / MANIFEST}: runs: {name!r} is no name of a run", AGAIN)
+            raise ResultError(f"{path / MANIFEST}: runs: {name!r} is not the name of a run", AGAIN)
         if seed in journal.runs:
             runs.append(member(path, seed, known))
     return runs
 
 
 def numbers(seeds: int | Iterable[int], first: int) -> list[int]:
-    """Give seeds as Python asks for them: so many from `first` on, or these."""
+    """Return the seeds that `Scenario.run` is called with: so many from `first` on, or these."""
     hint = "seeds=10, or seeds=range(1, 11)"
     single = not isinstance(seeds, Iterable)
     given: list[Any] = list(seeds) if isinstance(seeds, Iterable) else [seeds]
@@ -128,9 +132,9 @@ def numbers(seeds: int | Iterable[int], first: int) -> list[int]:
 
 @contextmanager
 def taking_up(jobs: Sequence[Job], base: Path, *, force: bool) -> Iterator[list[Run | None]]:
-    """Have the directory of a series alone, and give the runs of `jobs` that it has.
+    """Lock the directory of a series, and yield the complete runs of `jobs` in it.
 
-    Other results are removed with `force`, and an error without.
+    Other results in it are removed with `force`, and raise `InputError` without.
     """
     with locked(base):
         of_others = standing(base) != SEEDS
@@ -145,9 +149,9 @@ def taking_up(jobs: Sequence[Job], base: Path, *, force: bool) -> Iterator[list[
 def summed_up(
     jobs: Sequence[Job], reports: Sequence[Mapping[str, Any]], base: Path, status: str
 ) -> tuple[list[dict[str, Any]], list[dict[str, Any]]]:
-    """Write what the runs of a series came to beside them; gives the statistics and the warnings.
+    """Write the statistics and warnings of a series beside its runs, and return both.
 
-    `reports`: of those that are done. Raises `ResultError`.
+    `reports`: the reports of the complete runs. Raises `ResultError`.
     """
     statistics = over_runs(reports)
     found = over_seeds([(one["seed"], one["warnings"]) for one in reports])
@@ -163,7 +167,7 @@ def summed_up(
 
 
 def of_whole(run: Run) -> dict[str, Any] | None:
-    """Report a run that came to its end; numbers of others, whoever has stopped them needs not."""
+    """Return the report of a complete run; None of any other, whose numbers nobody needs."""
     return report(run) if run.status == "done" else None
 
 
@@ -180,10 +184,10 @@ def repeat(
     force: bool,
     workers: int | Workers | None = None,
 ) -> Series:
-    """Run a scenario with these seeds, into a directory (None: in memory).
+    """Run a scenario with these seeds, and keep the results in a directory (None: in memory).
 
-    Raises the first `backwater.RunError` when all runs are over, and `backwater.Interrupted` if a
-    signal ends them.
+    Raises the first `backwater.RunError` after all runs, and `backwater.Interrupted` if a signal
+    ends them.
     """
 
     def kept(run: Run) -> Run | dict[str, Any] | None:
@@ -196,7 +200,7 @@ def repeat(
     with place as done, interruptible() as stop:
         outcomes = run_jobs(jobs, listener, stop, kept, workers, done)
         errors = [one for one in outcomes if isinstance(one, _core.RunError)]
-        # A signal that comes when all runs are over has stopped nothing.
+        # A signal after the end of all runs has stopped nothing.
         cut = any(one is None or _is_cut(one) for one in outcomes)
         status = "interrupted" if cut else "failed" if errors else "done"
         series = None
@@ -206,8 +210,8 @@ def repeat(
             warnings = over_seeds(
                 [(one.seed, one.warnings) for one in runs if one.status == "done"]
             )
-            told = {"warnings": warnings, "status": status}
-            series = Series(opened(prepared.facts, seeds) | told, None, runs)
+            end = {"warnings": warnings, "status": status}
+            series = Series(opened(prepared.facts, seeds) | end, None, runs)
         elif standing(out) == SEEDS:
             summed_up(jobs, [one for one in outcomes if isinstance(one, dict)], out, status)
             series = load_series(out)

@@ -1,14 +1,14 @@
-"""Results of a run: a directory of Parquet part files with a manifest, and the reader of it.
+"""Writes and reads the results of a run: a directory of Parquet part files with a manifest.
 
 A result directory holds
 
     manifest.json             what was run, from which values, with what outcome
-    scenario.toml             the resolved scenario; runs again as it is, flow tables named in full
-    flows/part-00000.parquet  one directory a table, in closed part files
+    scenario.toml             the resolved scenario, ready to run, with full names of flow tables
+    flows/part-00000.parquet  a directory for each table, with closed part files
 
-A part is written under a temporary name and renamed when it is whole and on the disk, so whatever
-carries the name of a part is readable, also when the run was killed. The manifest of a run that has
-ended holds the SHA-256 of each part. The columns' meaning and unit are in the files.
+A part is written under a temporary name, and renamed when it is complete and on the disk. So each
+file with the name of a part is readable, even if the run was killed. The manifest of a run that has
+ended holds the SHA-256 of each part. The files hold the meaning and unit of each column.
 """
 
 from __future__ import annotations
@@ -56,10 +56,10 @@ if TYPE_CHECKING:
     from backwater._core import Batch
     from backwater.plot import RunPlots
 
-# A part closes when it has grown to either size, or when its first rows have waited long enough:
-# what has not closed is what a killed run loses. The wait grows with the run, from the first to the
-# second number of seconds, so that neither a short run loses all nor a long one leaves a thousand
-# files.
+# A part closes when it reaches either size, or when its first rows have waited long enough: a
+# killed run loses the parts that are open. The wait grows with the run, from the first to the
+# second number of seconds, so that a short run does not lose all, and a long one does not leave a
+# thousand files.
 PART_ROWS = 500_000
 PART_BYTES = 8 << 20
 PART_SECONDS = (1.0, 60.0)
@@ -67,13 +67,13 @@ PART_SECONDS = (1.0, 60.0)
 # Below this size compression saves less than it costs.
 COMPRESS_BYTES = 64 << 10
 
-# As much of a run's tables stays in memory after they were written: whoever sums up hundreds of
-# short runs need not read back what was at hand.
+# Tables up to this size stay in memory after they were written: a summary of hundreds of short
+# runs need not read them back.
 KEPT_BYTES = 4 << 20
 
 
 def _table(name: str) -> cached_property[pa.Table]:
-    """Give the property of a run that reads a table when it is first asked for."""
+    """Return the property of a run that reads a table on first access."""
 
     def read(run: Run) -> pa.Table:
         return run.read(name)
@@ -84,32 +84,31 @@ def _table(name: str) -> cached_property[pa.Table]:
 
 @dataclass(repr=False)
 class Run:
-    """One run's results, tables as Arrow tables: polars, pandas, DuckDB take them as they are.
+    """The results of one run.
+
+    Each table is an attribute: an Arrow table, which polars, pandas and DuckDB accept. It is read
+    on first access, which raises `backwater.ResultError` if its files are missing or damaged.
+    `read` reads a table by its name, such as `"flows"`.
 
     `manifest` has the resolved scenario, the origin of every value, versions, seed, warnings,
-    status and summary. `directory` is where the results lie (None: in memory). `within` is the
-    directory of the series that the run is one of (None: of none); `directory` is its name in there
-    then. `read` reads one table by its name.
+    status and summary. `directory` is where the results are, for `backwater.open_run`; None: in
+    memory. `within` is the directory of the series that the run is part of, and `directory` then
+    the run's name in it, such as DIR/seed-7; None: it is not part of a series.
     """
 
     manifest: dict[str, Any]
-    """Resolved scenario, origin of every value, versions, seed, warnings, status, summary."""
     directory: Path | None
-    """Where the results lie on disk, by which they are opened; None: they were kept in memory."""
     read: Callable[[str], pa.Table]
-    """Reads one table by name."""
     within: Path | None = None
-    """The directory of the series in whose tables it lies; `directory` is its name in there then,
-    such as DIR/seed-7, by which it is opened."""
 
     def __repr__(self) -> str:
-        """Say what it is of; the manifest alone is hundreds of lines."""
+        """Return a short text; the manifest alone is hundreds of lines."""
         title = str(self.manifest.get("title") or "untitled")
         place = "in memory" if self.directory is None else str(self.directory)
         return f"<backwater.Run {title!r}, seed {self.seed}, {self.status}, {place}>"
 
     def __getstate__(self) -> dict[str, Any]:
-        """Be pickled: without the tables that were read, which `read` gives again."""
+        """Pickle without the tables that were read: `read` reads them again."""
         return {one.name: self.__dict__[one.name] for one in fields(self)}
 
     # tables: written by `make reference`
@@ -131,19 +130,22 @@ class Run:
 
     @property
     def plot(self) -> RunPlots:
-        """Charts of this run, as Altair charts: `run.plot.queue()` and so on."""
+        """Altair charts of this run: `run.plot.queue()` and others."""
         from backwater.plot import RunPlots
 
         return RunPlots(self)
 
     @cached_property
     def scenario(self) -> dict[str, Any]:
-        """The run's scenario with every value, as its manifest has it."""
+        """The run's scenario with every value, as nested dictionaries."""
         return tomllib.loads(self.manifest["scenario"])
 
     @property
     def recorded(self) -> str:
-        """The text of its scenario as it is kept beside the results: flow tables named in full."""
+        """The text of its scenario beside the results, with full names of flow tables.
+
+        Empty if the results are in memory, or the file cannot be read.
+        """
         place = self.within or self.directory
         try:
             return "" if place is None else text_of(place / SCENARIO)
@@ -152,18 +154,24 @@ class Run:
 
     @property
     def summary(self) -> dict[str, Any]:
-        """Totals: simulated time (ps), events, hops, flows done and unfinished, drops."""
+        """Totals: simulated time (ps), events, hops, flows done and unfinished, drops.
+
+        Empty if the run was killed.
+        """
         summary: dict[str, Any] = self.manifest.get("summary") or {}
         return summary
 
     @property
     def fingerprint(self) -> str | None:
-        """Hash of the trajectory: equal for equal scenario and seed. None if the run was killed."""
+        """A hash of everything the run did: equal for equal scenario and seed.
+
+        None if the run was killed.
+        """
         return self.summary.get("fingerprint")
 
     @property
     def status(self) -> str:
-        """`done`, `interrupted`, `failed`, or `running` (also what a killed run leaves behind)."""
+        """`done`, `interrupted`, `failed`, or `running` (also the state of a killed run)."""
         return str(self.manifest["status"])
 
     @property
@@ -173,25 +181,25 @@ class Run:
 
     @property
     def warnings(self) -> list[dict[str, Any]]:
-        """What the check had to say, and what the run has found: {kind, message, hint}.
+        """Warnings of the check and findings of the run, as {kind, message, hint}.
 
-        Those of the check (kind `setting`) have key, value and reason, too; those of the run have
-        `failure`: whether it has not done what its scenario asked for.
+        Warnings of the check (kind `setting`) also have key, value and reason. Findings of the run
+        have `failure`: true if the run did not do what its scenario asked for.
         """
         warnings: list[dict[str, Any]] = self.manifest.get("warnings") or []
         return warnings
 
     @property
     def complete(self) -> bool:
-        """Whether it came to its end, and did what its scenario asked for (see `warnings`)."""
+        """True if the run ended and did what its scenario asked for (see `warnings`)."""
         return self.status == "done" and not failures(self.warnings)
 
 
 def load_run(path: Path, *, checked: bool = True) -> Run:
-    """Open one run, finished or killed: its directory, or its name in a series, as in DIR/seed-7.
+    """Open one run, ended or killed, by its directory or its name in a series, such as DIR/seed-7.
 
-    Every part of a run that has ended is held against its hash, but for `checked`: who has just
-    written them knows them. Raises `ResultError` if the results are not what was written.
+    Unless `checked` is false, as just after writing, each part of a run that has ended is compared
+    with its hash. Raises `ResultError` if the results are missing or have changed.
     """
     if (seed := seed_in_series(path)) is not None:
         return member(path.parent, seed, checked=checked)
@@ -202,7 +210,7 @@ def load_run(path: Path, *, checked: bool = True) -> Run:
 
 
 def seed_in_series(path: Path) -> int | None:
-    """Give the seed of the run that a path names in a series of runs; None if it names none."""
+    """Return the seed of the run that a path names in a series; None if it names no such run."""
     seed = seed_of(path.name)
     if seed is None or (path / MANIFEST).is_file() or kind_of(path.parent) != SEEDS:
         return None
@@ -210,7 +218,7 @@ def seed_in_series(path: Path) -> int | None:
 
 
 def present(path: Path) -> bool:
-    """Whether a path is a directory, or names a run that a series has."""
+    """Return whether a path is a directory, or the name of a run in a series."""
     if path.is_dir():
         return True
     seed = seed_in_series(path)
@@ -218,14 +226,14 @@ def present(path: Path) -> bool:
 
 
 def check_no_results(path: Path) -> None:
-    """Refuse a file, and a run that a series has not, where results are asked for."""
+    """Raise `ResultError` for a file, and for a run that its series does not have."""
     check_no_file(path)
     if seed_in_series(path) is not None:
         manifest_at(path)
 
 
 def manifest_at(path: Path, *kinds: str) -> dict[str, Any]:
-    """Read the manifest of results (see `read_manifest`), also of a run of a series."""
+    """Return the manifest of results (see `read_manifest`), also of a run in a series."""
     if (seed := seed_in_series(path)) is None:
         return read_manifest(path, *kinds)
     if kinds and RUN not in kinds:
@@ -241,7 +249,10 @@ def member(
     *,
     checked: bool = True,
 ) -> Run:
-    """Open a run of a series; `known`: its manifest and parts. Raises `ResultError`."""
+    """Open a run of a series. Raises `ResultError`.
+
+    `known`: the series' manifest and parts, if they have been read. `checked` is as in `load_run`.
+    """
     if known is None:
         journal = Journal.read(directory)
         known = read_manifest(directory, SEEDS), SharedParts(directory, journal)
@@ -253,8 +264,8 @@ def member(
             raise ResultError(f"{directory / JOURNAL}:{damaged}: is damaged", AGAIN)
         there = [str(directory / name_of(one)) for one in sorted(shared.journal.runs)]
         raise ResultError(
-            f"{place}: there is no run of that seed",
-            meant("", there, "there are", most=0) if there else "it holds no runs yet",
+            f"{place}: the series has no run with that seed",
+            meant("", there, "its runs are", most=0) if there else "it holds no runs yet",
         )
     if checked:
         shared.check(line)
@@ -263,12 +274,12 @@ def member(
 
 
 def other_run(known: Mapping[str, Any], asked: Mapping[str, Any]) -> str | None:
-    """Say in what a run differs from the one that is asked for, but for its seed."""
+    """Return in what a run differs from the wanted one, except in its seed; None: in nothing."""
     for fact, what in (
         ("scenario", "scenario"),
         ("inputs", "scenario: files or tables of flows differ"),
         ("versions", "version"),
-        ("changed", "run: values were changed under way"),
+        ("changed", "run: values were changed during it"),
     ):
         if known.get(fact) != asked.get(fact):
             return what
@@ -277,26 +288,27 @@ def other_run(known: Mapping[str, Any], asked: Mapping[str, Any]) -> str | None:
 
 @dataclass
 class OpenPart:
-    """Rows that wait to be written as a part, and since when."""
+    """Rows that wait to be written as a part."""
 
     run: int | None = None
-    """The seed of their run, which a column is to say; None: no column does."""
+    """The seed of their run, for a column `run`; None: without that column."""
     since: float = 0.0
+    """When the first row came, in s of `time.monotonic`."""
     rows: int = 0
     nbytes: int = 0
     _batches: list[Batch] = field(default_factory=list)
     _file: _core.Part | None = None
 
     def add(self, batch: Batch) -> None:
-        """Take rows as they are."""
+        """Add rows, not encoded yet."""
         self._batches.append(batch)
         self.rows += len(batch)
         self.nbytes += batch.nbytes
 
     def encode(self) -> None:
-        """Hold the rows as they will be in the file, which takes a fraction of the memory.
+        """Encode the rows as in the file, which takes a fraction of the memory.
 
-        Of few rows it is not known yet whether they are to be compressed.
+        While rows are few, it is open whether they will be compressed: they stay as they are.
         """
         if self._file is None and self.nbytes > COMPRESS_BYTES:
             self._file = _core.Part(True)
@@ -304,7 +316,7 @@ class OpenPart:
             self._write(self._file)
 
     def close(self) -> bytes:
-        """Give the rows as a Parquet file."""
+        """Return the rows as a Parquet file."""
         file = self._file or _core.Part(self.nbytes > COMPRESS_BYTES)
         self._write(file)
         return file.close()
@@ -316,7 +328,7 @@ class OpenPart:
 
 
 def write_part(directory: Path, table: str, number: int, content: bytes) -> None:
-    """Write a part of a table; when this returns, it is on the disk. Raises `ResultError`."""
+    """Write a part of a table; on return it is on the disk. Raises `ResultError`."""
     final = directory / part_name(table, number)
     try:
         if not final.parent.is_dir():
@@ -336,18 +348,18 @@ class MemorySink:
     _batches: dict[str, list[Batch]] = field(default_factory=dict)
 
     def write(self, table: str, batch: Batch) -> None:
-        """Take one closed batch of rows."""
+        """Add a closed batch of rows."""
         self._batches.setdefault(table, []).append(batch)
 
     def tick(self) -> None:
-        """Let time pass; memory has nothing to close."""
+        """Do nothing: memory has no parts to close."""
 
     def adopt(self, part: Part) -> None:
-        """Take a part that was saved, before any row of the run that goes on."""
+        """Add a part of the saved run, before any row of the run that continues it."""
         self._batches.setdefault(part.table, []).extend(part.batches())
 
     def parts(self) -> list[Part]:
-        """Give all rows so far, to be saved."""
+        """Return all rows so far, for a saved run."""
         parts = []
         for table, batches in self._batches.items():
             part = OpenPart()
@@ -357,12 +369,12 @@ class MemorySink:
         return parts
 
     def finish(self, status: str, summary: dict[str, Any], error: str | None = None) -> Run:
-        """Close the run and give its results."""
+        """Close the run and return its results."""
         self.manifest |= _closing(self.manifest, status, summary, error)
         return Run(self.manifest, None, Kept(self._batches))
 
     def abandon(self, _error: BaseException) -> None:
-        """Forget what was written: the run has ended by an error that is not its own."""
+        """Drop the rows: an error that is not the run's own has ended it."""
         self._batches.clear()
 
 
@@ -372,7 +384,7 @@ class PartedSink(ABC):
     def __init__(self, manifest: dict[str, Any], run: int | None = None) -> None:
         self.manifest = manifest
         self.kept: dict[str, list[Batch]] | None = {}
-        """All rows; None: they are too many."""
+        """All rows, while they fit in `KEPT_BYTES`; else None."""
         self._run = run
         self._open: dict[str, OpenPart] = {}
         self._kept_bytes = 0
@@ -380,18 +392,18 @@ class PartedSink(ABC):
 
     @abstractmethod
     def put(self, table: str, part: OpenPart) -> None:
-        """Write a part, which has rows."""
+        """Write a part that has rows."""
 
     @abstractmethod
     def finish(self, status: str, summary: dict[str, Any], error: str | None = None) -> Run:
-        """Close every part and the manifest, and give the results."""
+        """Close every part and the manifest, and return the results."""
 
     @abstractmethod
     def abandon(self, error: BaseException) -> None:
-        """Have the results say that the run has failed by an error that is not its own."""
+        """Record in the results that an error that is not the run's own has ended it."""
 
     def write(self, table: str, batch: Batch) -> None:
-        """Take one closed batch of rows."""
+        """Add a closed batch of rows."""
         if not len(batch):
             return
         part = self._open.get(table)
@@ -405,7 +417,7 @@ class PartedSink(ABC):
             self._close(table)
 
     def tick(self) -> None:
-        """Close the parts that have waited long enough; to be called as time passes."""
+        """Close the parts that have waited long enough. To be called regularly."""
         now = time.monotonic()
         shortest, longest = PART_SECONDS
         wait = min(max(shortest, (now - self._began) / 10), longest)
@@ -418,7 +430,7 @@ class PartedSink(ABC):
             self._close(table)
 
     def close_manifest(self, status: str, summary: dict[str, Any], error: str | None) -> None:
-        """Have the manifest say how the run ended."""
+        """Record in the manifest how the run ended."""
         self.manifest |= _closing(self.manifest, status, summary, error)
 
     def _close(self, table: str) -> None:
@@ -436,7 +448,7 @@ class PartedSink(ABC):
 
 
 class OwnSink(PartedSink):
-    """Keeps the parts of one run alone, which can be saved and go on."""
+    """Keeps the parts of a single run, which can be saved and resumed."""
 
     def __init__(self, manifest: dict[str, Any]) -> None:
         super().__init__(manifest)
@@ -444,37 +456,37 @@ class OwnSink(PartedSink):
 
     @abstractmethod
     def store(self, table: str, content: bytes) -> Path:
-        """Put a part into a file."""
+        """Write a part to a file, and return its path."""
 
     def put(self, table: str, part: OpenPart) -> None:
         """Write a part."""
         self._stored.append(Part(table, part.rows, self.store(table, part.close())))
 
     def adopt(self, part: Part) -> None:
-        """Take a part that was saved, before any row of the run that goes on."""
+        """Add a part of the saved run, before any row of the run that continues it."""
         self.kept = None
         self._stored.append(Part(part.table, part.rows, self.store(part.table, part.read())))
 
     def parts(self) -> list[Part]:
-        """Close every part, and give all of them, to be saved."""
+        """Close every part, and return all of them, for a saved run."""
         self.close_parts()
         return list(self._stored)
 
 
 @dataclass(frozen=True)
 class Packed:
-    """The tables of a run as they travel; reads one when it is called."""
+    """The tables of a run for another process; a call reads one."""
 
     parts: list[Part]
 
     def __call__(self, table: str) -> pa.Table:
-        """Give one table."""
+        """Return one table."""
         found = [batch for one in self.parts if one.table == table for batch in one.batches()]
         return Kept({table: found} if found else {})(table)
 
 
 class SpoolSink(OwnSink):
-    """Keeps the parts of a run that is to be saved, or to travel, and has no place of its own."""
+    """Keeps the parts of a run without a directory of its own: one to be saved, or to travel."""
 
     def __init__(self, directory: Path, manifest: dict[str, Any] | None = None) -> None:
         super().__init__(manifest or {})
@@ -482,26 +494,26 @@ class SpoolSink(OwnSink):
         self._directory = directory
 
     def store(self, table: str, content: bytes) -> Path:
-        """Put a part into a file."""
+        """Write a part to a file, and return its path."""
         place = self._directory / f"{len(self._stored)}-{table}.parquet"
         place.write_bytes(content)
         return place
 
     def finish(self, status: str, summary: dict[str, Any], error: str | None = None) -> Run:
-        """Close the run, and give it with all its parts in memory."""
+        """Close the run, and return it with all its parts in memory."""
         parts = [Part(one.table, one.rows, one.read()) for one in self.parts()]
         self.close_manifest(status, summary, error)
         return Run(self.manifest, None, Packed(parts))
 
     def abandon(self, _error: BaseException) -> None:
-        """Leave the parts: their directory goes."""
+        """Leave the parts: their directory will be removed."""
 
 
 class DirectorySink(OwnSink):
     """Writes the tables of a run into a directory of its own, part by part."""
 
     def __init__(self, directory: Path, manifest: dict[str, Any], scenario: str) -> None:
-        # By it an edited scenario among results is told from one that was written.
+        # The hash shows later whether somebody has edited the scenario.
         known = {SCENARIO: hashlib.sha256(scenario.encode()).hexdigest()}
         super().__init__({**manifest, "files": known})
         self.directory = directory
@@ -509,14 +521,14 @@ class DirectorySink(OwnSink):
         clear(directory)
         try:
             directory.mkdir(parents=True, exist_ok=True)
-            # First of all: it says whose directory this is.
+            # First of all: the manifest marks the directory as Backwater's.
             write_manifest(directory, self.manifest)
             write_text(directory / SCENARIO, scenario)
         except OSError as error:
             raise unwritable(directory, error) from None
 
     def finish(self, status: str, summary: dict[str, Any], error: str | None = None) -> Run:
-        """Close every part and the manifest, and give the results as they lie on disk."""
+        """Close every part and the manifest, and return the results on disk."""
         self.close_parts()
         self.close_manifest(status, summary, error)
         self.manifest["tables"] = self._whole()
@@ -529,17 +541,14 @@ class DirectorySink(OwnSink):
         return Run(self.manifest, self.directory, Kept(self.kept))
 
     def abandon(self, error: BaseException) -> None:
-        """Have the manifest say that the run has failed, where that can still be written.
-
-        It names the parts of tables that are whole.
-        """
-        said = str(error) or type(error).__name__
-        facts = {"status": "failed", "error": said, "tables": self._whole()}
+        """Record in the manifest that the run failed, and its parts, if that can be written."""
+        reason = str(error) or type(error).__name__
+        facts = {"status": "failed", "error": reason, "tables": self._whole()}
         with contextlib.suppress(OSError):
             write_manifest(self.directory, self.manifest | facts)
 
     def store(self, table: str, content: bytes) -> Path:
-        """Write a part; when this returns, it is on the disk."""
+        """Write a part, and return its path; it is on the disk then."""
         hashes = self._hashes.setdefault(table, [])
         number = len(hashes)
         write_part(self.directory, table, number, content)
@@ -567,7 +576,7 @@ def _closing(
     manifest: Mapping[str, Any], status: str, summary: dict[str, Any], error: str | None
 ) -> dict[str, Any]:
     totals = {name: value for name, value in summary.items() if name != "findings"}
-    # A part of the manifest that is known beforehand, and what the run has found of itself.
+    # The check's warnings are in the manifest from the start; the run's findings come last.
     warnings = [*manifest.get("warnings", []), *summary.get("findings", [])]
     closing: dict[str, Any] = {
         "status": status,
@@ -585,15 +594,15 @@ def _now() -> str:
 
 
 def unwritable(path: Path, error: OSError) -> ResultError:
-    """Make the error that tells that results cannot be written."""
+    """Return the error for results that cannot be written."""
     return ResultError(f"{path}: cannot write results: {error.strerror or error}")
 
 
 def earlier_run(directory: Path, manifest: dict[str, Any]) -> Run | None:
-    """Give the complete run in a directory if it is the one that `manifest` would begin.
+    """Return the complete run in a directory, if it is the one that `manifest` would begin.
 
-    None if there is none, or one that did not come to its end or is damaged: it is to be run
-    (again). Raises `InputError` if what is there is something else, or a run of something else.
+    None if the directory is empty, or its run did not end or is damaged, and has to be repeated.
+    Raises `InputError` if the directory holds anything else, or another run.
     """
     if standing(directory) is None:
         return None
@@ -605,7 +614,7 @@ def earlier_run(directory: Path, manifest: dict[str, Any]) -> Run | None:
     other = other_run(run.manifest, manifest)
     if other is None and run.seed != manifest["seed"]:
         other = "seed"
-        replace += "; runs of several are kept in one by `--seeds`, or seeds=N in Python"
+        replace += "; `--seeds`, or seeds=N in Python, keeps runs of several seeds in one directory"
     if other is not None:
         raise InputError(f"{directory}: holds a run of another {other}", replace)
     if run.status != "done" or not sealed(directory):

@@ -1,4 +1,4 @@
-"""Runs that go on from a saved one, as it was or with other values from then on."""
+"""Continues saved runs, as they were or with other values from then on."""
 
 from __future__ import annotations
 
@@ -25,51 +25,51 @@ if TYPE_CHECKING:
 
 
 def resume(path: str | os.PathLike[str]) -> Resumed:
-    """Open a run that `Scenario.save`, or `run --save`, has saved.
+    """Open a run that `Scenario.save`, or `backwater run --save`, has saved.
 
-    Raises `backwater.InputError` if there is no such file, or if it is damaged or of another build.
+    Raises `backwater.InputError` if the file is missing, is damaged, or is of another build.
     """
     return Resumed(SavedRun.open(Path(path)))
 
 
 @dataclasses.dataclass(frozen=True)
 class Resumed:
-    """A run that goes on from a saved one. Immutable: every change gives a new one."""
+    """A run that continues a saved one. Immutable: every change returns a new one."""
 
     saved: SavedRun
     settings: tuple[tuple[str, str], ...] = ()
-    """What is changed from then on: keys and values."""
+    """The keys that are changed from then on, with their values."""
 
     @property
     def title(self) -> str:
-        """The title that its scenario gives itself."""
+        """The title in its scenario."""
         return str(self.saved.header["facts"]["title"])
 
     @property
     def time_ps(self) -> int:
-        """The time up to which it has run, in ps; all events of that time are over."""
+        """The simulated time up to which it has run, in ps, events at that time included."""
         return self.saved.time_ps
 
     def set(self, key: str, value: Value) -> Resumed:
-        """Give a parameter of a mechanism another value from then on, by its dotted key.
+        """Return the run with another value of a mechanism's parameter, by its dotted key.
 
-        What cannot change in a run that is under way is an error once it is used.
+        A value that cannot change during a run raises `backwater.ScenarioError` in `run` or `save`.
         """
         text = value if isinstance(value, str) else json.dumps(value)
         kept = tuple(one for one in self.settings if one[0] != key)
         return dataclasses.replace(self, settings=(*kept, (key, text)))
 
     def prepare(self) -> Prepared:
-        """Check it."""
+        """Check the scenario with all changes, and return it prepared for the run."""
         header = self.saved.header
         text = header["recorded"]
-        # Key by key: two tables that have changed places are other flows.
+        # Key by key: two tables that have changed places mean other flows.
         before = contents(header["scenario"], header["facts"]["inputs"])
         now = contents(text, inputs_of(text, None))
         other = sorted(key for key in before | now if before.get(key) != now.get(key))
         if other:
             raise InputError(
-                f"{self.saved.path}: the file of {other[0]} is not what it was",
+                f"{self.saved.path}: the file of {other[0]} has changed since the run was saved",
                 "put back the tables and matrices with which it was saved",
             )
         core = Scenario(_core.Scenario.from_text(text, str(self.saved.path)), {}).complete()
@@ -82,7 +82,7 @@ class Resumed:
             for key, value in self.settings:
                 core = core.with_set(key, value)
             if self.settings:
-                # With every value given, much has no effect: what counts is what a change brings.
+                # The text has every value, many without effect: only new warnings are of interest.
                 known = unchanged.check()
                 warnings += [one for one in core.check() if one not in known]
         changed: list[dict[str, Any]] = self.saved.changed
@@ -95,7 +95,7 @@ class Resumed:
         return Prepared(core, header["scenario"], text, warnings, facts, going_on=going_on)
 
     def job(self, out: Path | None, saved: Saving | None = None) -> Job:
-        """Make a checked job of it."""
+        """Check it, and return a job that runs it."""
         return Job(self.prepare(), self.saved.seed, out, saving=saved)
 
     def run(
@@ -107,13 +107,14 @@ class Resumed:
         save: str | os.PathLike[str] | None = None,
         every: str | None = None,
     ) -> Run:
-        """Run to the end and give the results, those before it was saved included.
+        """Run to the end and return the results, with those from before it was saved.
 
-        As `Scenario.run`. `run.manifest["changed"]` says what was changed, and from when on.
+        Arguments and errors are as of `Scenario.run`. `run.manifest["changed"]` lists the changes
+        and the times, in ps, from which they hold.
         """
         job = self.job(None if out is None else Path(out), saving(save, every))
         return run_to_end(job, progress, force=force)
 
     def save(self, path: str | os.PathLike[str], until: str) -> None:
-        """Run up to a time, that time included, and save the run again, as `Scenario.save`."""
+        """Run up to and including a time, and save the run again, as `Scenario.save` does."""
         save_there(self.job(None), until, Path(path))

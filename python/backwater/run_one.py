@@ -1,4 +1,4 @@
-"""One run, as Python asks for it: to its end, or to where it is saved."""
+"""Runs one job for Python: to its end, or to a time at which it is saved."""
 
 from __future__ import annotations
 
@@ -19,25 +19,25 @@ if TYPE_CHECKING:
 
 
 class Listener:
-    """Lets a plain function listen to the one run it is given to."""
+    """Passes the progress of runs on to a plain function."""
 
     def __init__(self, call: Callable[[_core.Status], None]) -> None:
-        """Listen with this function."""
+        """Pass progress on to `call`."""
         self._call = call
 
-    def advanced(self, job: int, status: Standing) -> None:  # noqa: ARG002 - there is one
-        """Tell it how far the run is."""
+    def advanced(self, job: int, status: Standing) -> None:  # noqa: ARG002 - the function has no use
+        """Pass on how far a run is."""
         self._call(cast("_core.Status", status))
 
     def finished(self, job: int) -> None:
-        """Tell nothing: the results are there."""
+        """Do nothing: the caller gets the results."""
 
     def noticed(self, job: int, what: str) -> None:
-        """Tell nothing: the results have it among their warnings."""
+        """Do nothing: the results list it among their warnings."""
 
 
 def run_to_end(job: Job, call: Callable[[_core.Status], None] | None, *, force: bool) -> Run:
-    """Give a job's results: those that are there already, unless `force`, or a run's.
+    """Return a job's results: those of an earlier run, unless `force`, or of a new one.
 
     Raises `backwater.Interrupted` if a signal ends it.
     """
@@ -52,9 +52,9 @@ def run_to_end(job: Job, call: Callable[[_core.Status], None] | None, *, force: 
 
 
 def save_there(job: Job, until: str, path: Path) -> None:
-    """Run a job up to a time, that time included, and save it to a file.
+    """Run a job up to and including a time, and save it to a file.
 
-    Raises `backwater.Interrupted` if a signal comes before.
+    Raises `backwater.Interrupted` if a signal comes before that time.
     """
     with interruptible() as stop:
         if save_at(job, until, path, None, stop) is None:

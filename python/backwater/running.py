@@ -1,7 +1,7 @@
-"""Drives simulations to their end: one after another or several at a time, with progress and stop.
+"""Runs simulations to their end or to a stop, and reports their progress.
 
-The simulator works in slices of wall time without holding the interpreter's lock, so threads are
-enough to use every core, and a run's result does not depend on how many run beside it.
+The simulator works in slices of wall time without the interpreter's lock. So threads suffice to use
+every core, and a run's results do not depend on the runs beside it.
 """
 
 from __future__ import annotations
@@ -33,12 +33,12 @@ if TYPE_CHECKING:
 
     Sink = PartedSink | MemorySink
 
-# Each thread holds a network of its own.
+# Each thread has a network of its own in memory.
 MOST_THREADS = 64
 
 
 def check_threads(threads: int, said: str) -> None:
-    """Refuse a number of threads that no run can have; `said` is how it was asked for."""
+    """Raise `InputError` for an impossible number of threads; `said`: the option, for the error."""
     if not 1 <= threads <= MOST_THREADS:
         raise InputError(
             f"{said}: not from 1 to {MOST_THREADS}", "more threads than processors gain nothing"
@@ -46,7 +46,7 @@ def check_threads(threads: int, said: str) -> None:
 
 
 class Standing(Protocol):
-    """Where a run stands, as `_core.Status` says it, or a worker elsewhere."""
+    """How far a run is, as `_core.Status` or another process's worker reports it."""
 
     @property
     def time_ps(self) -> int: ...  # noqa: D102 - as there
@@ -61,44 +61,45 @@ class Standing(Protocol):
 
 
 class Progress(Protocol):
-    """Told how runs advance; called from the threads that run them."""
+    """Receives the progress of runs, from the threads that run them."""
 
     def advanced(self, job: int, status: Standing) -> None:
-        """One slice of job number `job` has passed."""
+        """Take the status of job number `job` after a slice."""
 
     def finished(self, job: int) -> None:
-        """Job number `job` has ended."""
+        """Take note that job number `job` has ended."""
 
     def noticed(self, job: int, what: str) -> None:
-        """Something about job number `job` is to be said at once, and the run goes on."""
+        """Take a message to show at once about job number `job`, which continues."""
 
 
 @dataclass(frozen=True)
 class Prepared:
-    """A checked scenario, and all that every manifest of its runs says, worked out once."""
+    """A checked scenario, with the part of its runs' manifests that does not depend on the run."""
 
     scenario: _core.Scenario
     resolved: str
-    """Every value, as the text of a scenario file: what a run is known by."""
+    """Every value, as the text of a scenario file. It identifies the scenario of a run."""
     recorded: str
-    """The same to be kept beside results: it names its tables so that they are found."""
+    """The text to keep beside results: the same, with the absolute paths of its tables."""
     warnings: list[dict[str, str]]
     facts: dict[str, Any]
-    """What the manifest says that does not depend on the seed."""
+    """The part of the manifest that does not depend on the seed."""
     source: Scenario | None = None
-    """What it was made of, which may travel to a worker; None: it goes on from a saved run."""
+    """The scenario it was made from, which can travel to a worker; None: it continues a saved
+    run."""
     going_on: GoingOn | None = None
-    """The saved run from which its run goes on; None: it begins at rest."""
+    """The saved run that its run continues; None: the run begins at rest."""
 
     @property
     def identity(self) -> str:
-        """What its runs are known by, but for seed and version: values, and its files' content."""
+        """Identifies its runs, except for seed and version: all values, and its files' content."""
         inputs, changed = sorted(self.facts["inputs"].items()), self.facts.get("changed")
         return repr((self.resolved, inputs, changed))
 
     @property
     def in_python(self) -> bool:
-        """Whether a Python class controls flows."""
+        """True if a Python class controls flows."""
         named = f"{_core.CONTROL_TABLE}.control"
         return any(one["key"] == named for one in self.facts["origins"])
 
@@ -110,9 +111,10 @@ class Prepared:
         base: Path | None = None,
         source: Scenario | None = None,
     ) -> Prepared:
-        """Check a scenario; `facts` is where it comes from and what was changed.
+        """Check a scenario and prepare it.
 
-        `base` is the directory that the names of its tables are relative to.
+        `facts`: where it comes from and what was changed. `base`: the directory that the names of
+        its tables are relative to.
         """
         warnings = scenario.check(capture)
         resolved = scenario.resolved_toml()
@@ -135,10 +137,10 @@ class Prepared:
 
 
 def _findable(scenario: _core.Scenario, resolved: str, base: Path | None) -> str:
-    """Give a scenario's text with its files named by absolute paths.
+    """Return a scenario's text with absolute paths of its files.
 
-    They stay where they are, since they may be large; and what a run is known by has the names that
-    its author gave, so that it is the same run wherever its files lie.
+    Results do not copy the files, since they may be large. The text that identifies a run keeps the
+    author's names, so that the run is the same wherever its files are.
     """
     files = _named(resolved)
     for key, name in files.items():
@@ -147,12 +149,12 @@ def _findable(scenario: _core.Scenario, resolved: str, base: Path | None) -> str
     return scenario.resolved_toml() if files else resolved
 
 
-# Files that a scenario names: what they are listed in, and their key there.
+# Files that a scenario names: the list that has them, and their key in its entries.
 _FILES = (("flow", "table"), ("flow", "matrix"), ("job", "operations"))
 
 
 def _named(resolved: str) -> dict[str, str]:
-    """Give the files that a scenario names, by the dotted keys that do."""
+    """Return the names of a scenario's files, by the dotted keys that hold them."""
     if not any(f"\n{key} = " in resolved for _, key in _FILES):
         return {}
     values = tomllib.loads(resolved)
@@ -165,7 +167,7 @@ def _named(resolved: str) -> dict[str, str]:
 
 
 def inputs_of(resolved: str, base: Path | None) -> dict[str, str]:
-    """Give the SHA-256 of each file that a scenario's flows come from."""
+    """Return the SHA-256 of each file that a scenario names, by that name."""
     names = _named(resolved).values()
     try:
         return {name: digest((base or Path()) / name) for name in dict.fromkeys(names)}
@@ -177,34 +179,34 @@ def inputs_of(resolved: str, base: Path | None) -> dict[str, str]:
 
 
 def contents(resolved: str, inputs: Mapping[str, str]) -> dict[str, str | None]:
-    """Give the SHA-256 of the file of each key that names one; `inputs` are those of names."""
+    """Return the SHA-256 of each file by the key that names it; `inputs`: the same, by name."""
     return {key: inputs.get(name) for key, name in _named(resolved).items()}
 
 
 @dataclass(frozen=True)
 class Job:
-    """One run to be done: a checked scenario, a seed, and where the results go (None: memory)."""
+    """One run to do: a checked scenario, a seed, and the place of the results (None: memory)."""
 
     prepared: Prepared
     seed: int
     out: Path | None
     capture: _core.Capture | None = None
     series: Path | None = None
-    """The directory of the series that it is a run of; `out` is its name in there then."""
+    """The directory of the series that the run is part of; `out` is then its name in it."""
     threads: int = 1
-    """As many threads as it may use. What comes of it does not depend on them."""
+    """Most threads that it may use. Its results do not depend on them."""
     saving: Saving | None = None
-    """Where it is saved on its way; None: it is not."""
+    """Where, and how often, it is saved during the run; None: it is not."""
 
     @staticmethod
     def repeated(prepared: Prepared, seed: int, series: Path | None) -> Job:
-        """Make one run of a series in a directory (None: in memory)."""
+        """Return the job of one run of a series in a directory (None: in memory)."""
         out = None if series is None else series / name_of(seed)
         return Job(prepared, seed, out, series=series)
 
     @property
     def manifest(self) -> dict[str, Any]:
-        """Its manifest as far as it is known before the run."""
+        """The part of its manifest that is known before the run."""
         return opening(seed=self.seed, **self.prepared.facts)
 
 
@@ -215,13 +217,12 @@ def run_job(
     stop: Stop,
     series: SeriesWriter | None = None,
 ) -> Run | None:
-    """Run one job to its end, or to where `stop` was seen set; what was simulated is kept.
+    """Run one job to its end, or until `stop` is set, and keep what was simulated.
 
-    None: it was stopped before anything was simulated, and has written nothing. `series` takes the
-    results of a run of a series.
-
-    Raises `backwater.RunError` if the run broke a promise; its rows up to then are kept too. What
-    an earlier run has left in its directory, which `find_done` has allowed, is removed first.
+    Returns None if it was stopped before anything was simulated or written. `series` takes the
+    results of a run of a series. Earlier results in the directory, which the caller has checked,
+    are removed first. Raises `backwater.RunError` if the run broke a promise; its rows up to then
+    are kept, too.
     """
     with keeping_in(job, series) as sink:
         return simulate(job, number, progress, stop, sink)
@@ -229,7 +230,7 @@ def run_job(
 
 @contextlib.contextmanager
 def keeping_in(job: Job, series: SeriesWriter | None) -> Iterator[Callable[[], Sink]]:
-    """Have the place of a job's results alone; gives what makes the sink that they go to."""
+    """Lock the place of a job's results, and yield a function that makes their sink."""
 
     def sink() -> Sink:
         if series is not None:
@@ -238,7 +239,7 @@ def keeping_in(job: Job, series: SeriesWriter | None) -> Iterator[Callable[[], S
             return DirectorySink(job.out, job.manifest, job.prepared.recorded)
         return MemorySink(job.manifest)
 
-    # Who writes a series has locked it, or what it is part of.
+    # The writer of a series has locked it, or the results that it is part of.
     mine = contextlib.nullcontext() if job.out is None or series is not None else locked(job.out)
     with keeping(), mine:
         yield sink
@@ -251,7 +252,7 @@ def simulate(
     stop: Stop,
     opened: Callable[[], Sink],
 ) -> Run | None:
-    """Run one job as `run_job` does, into a sink that is made once the network is built."""
+    """Run one job as `run_job` does, into a sink that `opened` makes once the network is built."""
     try:
         simulation = start(job, stop)
     except KeyboardInterrupt:
@@ -268,11 +269,11 @@ def simulate(
             with _capturing(job.capture):
                 status = simulation.advance(SLICE_MS, saver.next_ps)
             drain(simulation, sink)
-            said = saver.save(simulation, sink, status) if status.reached else None
+            warning = saver.save(simulation, sink, status) if status.reached else None
             if progress is not None:
                 progress.advanced(number, status)
-                if said is not None:
-                    progress.noticed(number, f"warning: {said}")
+                if warning is not None:
+                    progress.noticed(number, f"warning: {warning}")
             if status.done:
                 run = sink.finish("done", _summary(simulation, saver))
                 break
@@ -287,7 +288,7 @@ def simulate(
         error.run = sink.finish("failed", _summary(simulation, saver), str(error))
         raise
     except BaseException as error:
-        # A full disk, a second Ctrl-C, a fault of ours: what lies there is not of a run under way.
+        # A full disk, a second Ctrl-C, a defect: the results must not look like a run in progress.
         sink.abandon(error)
         raise
     if progress is not None:
@@ -296,7 +297,7 @@ def simulate(
 
 
 def fraction(status: Standing) -> float | None:
-    """How much of a run is done, by flows or by simulated time; None if that cannot be told."""
+    """Return how much of a run is done, by flows or by simulated time; None if it is unknown."""
     parts = []
     if status.end_ps:
         parts.append(status.time_ps / status.end_ps)
@@ -307,7 +308,7 @@ def fraction(status: Standing) -> float | None:
 
 
 def used_threads(job: Job, summary: Mapping[str, Any]) -> str:
-    """Say how many threads a run uses, of those that it might use, and why it is one."""
+    """Return how many threads a run uses, of those that it may use, and why if it is one."""
     why = summary["one_thread_because"]
     if why:
         return f"threads: one, not {job.threads}: {why}"
@@ -321,7 +322,7 @@ def _summary(simulation: _core.Simulation, saver: Saver) -> dict[str, Any]:
 
 @contextlib.contextmanager
 def _capturing(capture: _core.Capture | None) -> Iterator[None]:
-    """Name the file that could not be written further, as when a disk is full."""
+    """Name the capture in errors of its file, as when a disk is full."""
     try:
         yield
     except OSError as error:

@@ -1,12 +1,12 @@
-"""How many samples a number needs before it is told: the one place for percentiles and winners.
+"""How many samples a statistic needs to be reported: for percentiles and winners alike.
 
-The percentile of share q is a sample of its own only if at least one lies beyond it: it needs
-1 / (1 - q) samples, p99 100 of them, and below the median 1 / q. Of fewer, interpolation gives
-little but the greatest or the least one under another name. Any sample has a median.
+The percentile of share q is meaningful only if at least one sample lies beyond it. So it needs
+1 / (1 - q) samples (p99: 100), and below the median 1 / q. From fewer, interpolation returns little
+but the greatest or the least sample under another name. Any samples have a median.
 
-A winner needs `PAIRS` seeds that all scenarios have run, and a difference of at least a share
-(`LEAST`, unless the user says otherwise) of the greater of both values: with enough seeds any
-difference is significant.
+A winner needs `PAIRS` seeds common to all scenarios, and a difference of at least a share (`LEAST`,
+unless the user names another) of the greater value: with enough seeds, any difference is
+significant.
 """
 
 from __future__ import annotations
@@ -16,13 +16,13 @@ import re
 from functools import lru_cache
 
 MOST_SEEDS = 100_000
-"""More seeds than anybody means: refused before anything is built of them."""
+"""Most seeds of a series: more are a mistake, and are refused at once."""
 PAIRS = 5
-"""Paired seeds that a winner needs."""
+"""Common seeds that a winner needs."""
 
 
 def too_few(seeds: int) -> str | None:
-    """Say that so few seeds name no winner; None: they may."""
+    """Return a message that so few seeds cannot name a winner; None: they can."""
     if seeds >= PAIRS:
         return None
     these = "One seed is" if seeds == 1 else f"{seeds} seeds are"
@@ -30,39 +30,39 @@ def too_few(seeds: int) -> str | None:
 
 
 RUNS = 5
-"""Runs of our own that a prediction interval needs: with two it holds nearly everything."""
+"""Runs that a prediction interval needs: with two, nearly any value lies within it."""
 INTERVAL = 3
-"""Seeds that a claim needs which rests on the interval of a mean. One seed has no interval. That
-of two is nine standard deviations either way (Student's t of one degree of freedom is 12.7), by
-which nothing can be told; that of three is two and a half."""
+"""Seeds that a claim about the interval of a mean needs. One seed has no interval. With two it is
+nine standard deviations either way (Student's t of one degree of freedom is 12.7), which is of no
+use; with three it is two and a half."""
 LEAST = 0.01
-"""The difference that matters, as a share of the greater value."""
+"""The least difference that matters, as a share of the greater value."""
 
 _PERCENTILE = re.compile(r"p(\d+(?:\.\d+)?)")
 
 
 @lru_cache
 def share_of(statistic: str) -> float | None:
-    """Give the share below a percentile, 0.99 of `p99`; None of any other statistic."""
+    """Return the share below a percentile, such as 0.99 for `p99`; None for other statistics."""
     match = _PERCENTILE.fullmatch(statistic)
     share = None if match is None else float(match[1]) / 100
     return share if share is not None and share <= 1 else None
 
 
 def needed(share: float, beyond: int = 1) -> int:
-    """Give how many samples the percentile of a share needs for so many beyond it, 100 of 0.99."""
+    """Return how many samples a share's percentile needs, with `beyond` beyond it: 100 for 0.99."""
     rest = min(share, 1 - share)
-    # p0 and p100 are the least and the greatest one, and decimals such as 0.999 are not exact.
+    # p0 and p100 are the least and the greatest sample. Decimals such as 0.999 are not exact.
     return 1 if share == 0.5 or rest <= 0 else math.ceil(beyond / rest - 1e-6)
 
 
 def has(share: float, count: int) -> bool:
-    """Whether so many samples have the percentile of a share."""
+    """Return whether `count` samples suffice for the percentile of a share."""
     return count >= needed(share)
 
 
 def why_not(statistic: str, count: int, what: str = "samples") -> str | None:
-    """Say why so many samples have no such statistic: `p99 of 3 flows: it takes 100`."""
+    """Return why samples are too few: `p99 of 3 flows: it takes 100`; None: they suffice."""
     share = share_of(statistic)
     least = 1 if share is None else needed(share)
     return None if count >= least else f"{statistic} of {count} {what}: it takes {least}"

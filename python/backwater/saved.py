@@ -1,11 +1,11 @@
-"""Saved runs: a run under way in one file, from which it goes on, as it was or with other values.
+"""Saved runs: one file with a run in progress, which can be resumed, also with other values.
 
-    backwater saved run 1     what it is, and the number of the format
+    backwater saved run 1     the kind of file, and the number of its format
     3f0c...                   SHA-256 of all that follows, as 64 digits
     {"build": ...}            the header: JSON in a line
     ...                       the state of the simulator, and the parts of tables so far
 
-The header says how long each of these is. Only the build that has saved a run goes on from it.
+The header has the length of each of these. Only the build that saved a run can resume it.
 """
 
 from __future__ import annotations
@@ -31,14 +31,14 @@ if TYPE_CHECKING:
 MAGIC = b"backwater saved run "
 FORMAT = 1
 
-# No line before the state is longer: a header has the scenario with the origin of every value.
+# Longest header, in B: it has the scenario with the origin of every value.
 _LONGEST = 256 << 20
 _BLOCK = 1 << 20
 
 
 @dataclass(frozen=True)
 class Part:
-    """A part of a table as it is kept: a Parquet file, in memory or on the disk."""
+    """A part of a table, as a Parquet file in memory or on disk."""
 
     table: str
     rows: int
@@ -46,15 +46,15 @@ class Part:
 
     @property
     def octets(self) -> int:
-        """How long it is."""
+        """The length of the file, in B."""
         return self.content.stat().st_size if isinstance(self.content, Path) else len(self.content)
 
     def read(self) -> bytes:
-        """Give its octets."""
+        """Return the content of the file."""
         return octets_of(self.content) if isinstance(self.content, Path) else self.content
 
     def batches(self) -> list[_core.Batch]:
-        """Give its rows."""
+        """Return the rows."""
         import pyarrow as pa
         import pyarrow.parquet as pq
 
@@ -62,7 +62,7 @@ class Part:
 
 
 def write(path: Path, facts: Mapping[str, Any], state: bytes, parts: Sequence[Part]) -> None:
-    """Write a saved run; an earlier file in its place stays until the new one is on the disk.
+    """Write a saved run. An earlier file of the name stays until the new one is on the disk.
 
     Raises `ResultError` if it cannot be written.
     """
@@ -89,23 +89,23 @@ def write(path: Path, facts: Mapping[str, Any], state: bytes, parts: Sequence[Pa
 
 
 def check_writable(path: Path) -> None:
-    """Refuse a place that can hold no saved run, before anything is simulated."""
+    """Raise `InputError` if a saved run cannot be written to `path`, before the simulation."""
     hint = "give --save the name of a file in a directory where you may write"
     if str(path) == "-":
-        raise InputError("-: a saved run is a file, and cannot be a stream", hint)
+        raise InputError("-: a saved run must be a file, not a stream", hint)
     try:
         if path.exists() and not stat.S_ISREG(path.stat().st_mode):
-            raise InputError(f"{path}: is no regular file", hint)
+            raise InputError(f"{path}: is not a regular file", hint)
         if not path.parent.is_dir():
             raise InputError(f"{path}: there is no directory {path.parent}", hint)
         if part_of_results(_place(path)):
             raise InputError(f"{path}: is part of a directory of results", hint)
         if path.exists() and path.stat().st_size and not _is_saved_run(path):
             raise InputError(
-                f"{path}: is there and is no saved run",
+                f"{path}: exists already, and is not a saved run",
                 "name another file, or remove this one first: it would be replaced",
             )
-        # As it will be written: beside the file that a link leads to.
+        # As `write` does it: beside the target of a link.
         with tempfile.NamedTemporaryFile(prefix=".backwater.", dir=_place(path).parent):
             pass
     except OSError as error:
@@ -119,40 +119,43 @@ def _is_saved_run(path: Path) -> bool:
 
 
 def _place(path: Path) -> Path:
-    """Follow links: what they lead to is replaced, and they stay."""
+    """Return the target of links: it is replaced, and the links stay."""
     return Path(os.path.realpath(path))
 
 
 @dataclass(frozen=True)
 class SavedRun:
-    """A saved run, of which everything has been held against its hash."""
+    """A saved run whose content matches its hash."""
 
     path: Path
     header: dict[str, Any]
     begin: int
     """Where the state begins in the file."""
     stamp: tuple[int, int]
-    """Which file it was: another run may be saved in its place meanwhile."""
+    """Inode and time of the file: another run may be saved to the same name meanwhile."""
 
     @staticmethod
     def open(path: Path) -> SavedRun:
-        """Open a saved run. Raises `InputError`: no such file, damaged, or of another build."""
+        """Open a saved run.
+
+        Raises `InputError` if the file is missing, damaged, or of another build.
+        """
         again, makes = "save the run again", "`backwater run FILE --until T --save F` makes one"
         try:
             with regular(path).open("rb") as file:
                 first = file.readline(len(MAGIC) + 20)
                 if not first.startswith(MAGIC):
-                    raise InputError(f"{path}: is no saved run", makes)
+                    raise InputError(f"{path}: is not a saved run", makes)
                 number = first[len(MAGIC) :].strip().decode("ascii", "replace")
                 if number != str(FORMAT):
                     raise InputError(
-                        f"{path}: is a saved run of format {number!r}, this is of format {FORMAT}",
+                        f"{path}: is a saved run of format {number!r}, not of format {FORMAT}",
                         again,
                     )
-                said = file.readline(66)
-                if _rest(file) != said.rstrip(b"\n").decode("ascii", "replace"):
+                digest = file.readline(66)
+                if _rest(file) != digest.rstrip(b"\n").decode("ascii", "replace"):
                     raise InputError(f"{path}: is damaged, or was cut off", again)
-                file.seek(len(first) + len(said))
+                file.seek(len(first) + len(digest))
                 line = file.readline(_LONGEST)
                 begin, end = file.tell(), file.seek(0, 2)
                 stamp = _stamp(file)
@@ -174,13 +177,13 @@ class SavedRun:
             )
             raise InputError(
                 f"{path}: was saved by another build, {made}; this is {this}",
-                "only the build that has saved a run goes on from it",
+                "only the build that saved a run can resume it",
             )
         return SavedRun(path, header, begin, stamp)
 
     @property
     def time_ps(self) -> int:
-        """The time up to which it has run; all events of that time are over."""
+        """The simulated time up to which it has run, in ps, events at that time included."""
         return int(self.header["time_ps"])
 
     @property
@@ -190,15 +193,15 @@ class SavedRun:
 
     @property
     def changed(self) -> list[dict[str, Any]]:
-        """What was changed on the way: from when on, and which values."""
+        """The changes during the run: from which time, and which values."""
         return list(self.header["changed"])
 
     def state(self) -> bytes:
-        """Give the state of the simulator."""
+        """Return the state of the simulator."""
         return self._read(self.begin, int(self.header["state"]))
 
     def parts(self) -> Iterator[Part]:
-        """Give the parts of tables, one by one."""
+        """Yield the parts of its tables."""
         at = self.begin + int(self.header["state"])
         for part in self.header["parts"]:
             yield Part(part["table"], part["rows"], self._read(at, part["octets"]))
@@ -209,7 +212,7 @@ class SavedRun:
             with regular(self.path).open("rb") as file:
                 if _stamp(file) != self.stamp:
                     raise InputError(
-                        f"{self.path}: another run was saved there meanwhile", "go on from it again"
+                        f"{self.path}: another run was saved there meanwhile", "resume it again"
                     )
                 file.seek(at)
                 return file.read(octets)
@@ -223,6 +226,7 @@ def _stamp(file: IO[bytes]) -> tuple[int, int]:
 
 
 def _rest(file: IO[bytes]) -> str:
+    """Return the SHA-256 of the rest of a file."""
     hashing = hashlib.sha256()
     while block := file.read(_BLOCK):
         hashing.update(block)
@@ -230,7 +234,7 @@ def _rest(file: IO[bytes]) -> str:
 
 
 def told(changed: Iterable[Mapping[str, Any]]) -> list[str]:
-    """Say what was changed on the way, a line for each time."""
+    """Return the changes during a run, a line for each time."""
     return [
         f"from {simulated(one['from_ps'])} on: "
         + ", ".join(f"{key} = {value}" for key, value in one["set"].items())

@@ -1,7 +1,6 @@
-"""Scenarios as Python sees them: load, build, change, check, run.
+"""Load, build, change, check and run scenarios.
 
-The libraries that read tables and write results are imported when they are needed, so that a check
-is quick.
+Libraries that read tables and write results are imported on first use, so that a check is fast.
 """
 
 from __future__ import annotations
@@ -31,26 +30,26 @@ if TYPE_CHECKING:
 
 
 class Listed(Protocol):
-    """A number or an array of numpy, or of what is like it."""
+    """A number or an array of numpy, or anything else with `tolist`."""
 
     def tolist(self) -> Any:  # noqa: ANN401 - numbers, or lists of them
-        """Give it as Python's own."""
+        """Return it as Python numbers or lists."""
 
 
 Value = str | int | float | bool | Sequence[Any] | Listed
-"""What a key can be set to. A string is read as on the command line: `"400 KB"`, `"voq"`, `"7"`."""
+"""A value of a key. A string is read as on the command line: `"400 KB"`, `"voq"`, `"7"`."""
 
 Change = tuple[str, tuple[Any, ...], dict[str, Any]]
-"""A change of a scenario: the method of the core that makes it, and what that was given."""
+"""A change of a scenario: the core's method that makes it, its arguments and its keywords."""
 
 
 def load(path: str | os.PathLike[str], *beside: str | os.PathLike[str]) -> Scenario:
     """Read a scenario file, or files of another tool that can be imported.
 
-    `beside` are further files of that tool, which belong to the first one, as a topology to a
-    workload. What was ignored or assumed of files of another tool is in `facts["notes"]`. Raises
-    `backwater.ScenarioError` with place, value, reason and hint if they cannot be read, and
-    `backwater.InputError` where one of several is a scenario.
+    `beside` are further files of that tool that belong to the first one, such as a topology to a
+    workload. `facts["notes"]` lists what the import ignored or assumed. Raises
+    `backwater.ScenarioError` with place, value, reason and hint if a file cannot be read, and
+    `backwater.InputError` if one of several files is a scenario.
     """
     facts: dict[str, Any] = {"file": os.fspath(path)}
     file = Path(path)
@@ -69,12 +68,19 @@ def load(path: str | os.PathLike[str], *beside: str | os.PathLike[str]) -> Scena
 
 
 def parse(text: str, origin: str = "<text>") -> Scenario:
-    """Read a scenario from TOML text; `origin` is what messages call the text."""
+    """Read a scenario from TOML text, which errors call `origin`.
+
+    Raises `backwater.ScenarioError`.
+    """
     return Scenario(_core.Scenario.from_text(text, origin), {"file": origin})
 
 
 def build(content: Mapping[str, Any]) -> Scenario:
-    """Make a scenario from nested dictionaries, keys as in a scenario file."""
+    """Make a scenario from nested dictionaries with the keys of a scenario file.
+
+    Raises `backwater.InputError` for a value that TOML cannot express, and
+    `backwater.ScenarioError` for a key or value that a scenario cannot have.
+    """
     import tomli_w
 
     try:
@@ -85,13 +91,13 @@ def build(content: Mapping[str, Any]) -> Scenario:
 
 
 def _written(value: Value) -> str:
-    """Write a value as TOML. Raises `InputError` for what no key can be."""
+    """Return a value as TOML text. Raises `InputError` for a type that no key has."""
 
-    def plain(other: Any) -> Any:  # noqa: ANN401 - numbers and arrays of numpy, and whatever else
-        told = getattr(other, "tolist", None)
-        if told is None:
+    def plain(other: Any) -> Any:  # noqa: ANN401 - numbers and arrays of numpy, or anything else
+        convert = getattr(other, "tolist", None)
+        if convert is None:
             raise TypeError
-        return told()
+        return convert()
 
     try:
         return json.dumps(value, default=plain)
@@ -103,13 +109,17 @@ def _written(value: Value) -> str:
 
 
 def shorter(path: Path) -> Path:
-    """Give a path relative to the current directory, if that is shorter to read."""
+    """Return a path relative to the current directory if that is shorter, else the path itself."""
     relative = os.path.relpath(path)
     return Path(relative) if len(relative) < len(str(path)) else path
 
 
 class Scenario:
-    """A simulation to be run. Immutable: every change gives a new scenario."""
+    """A simulation to run. Immutable: every change returns a new scenario.
+
+    `load`, `parse` and `build` make scenarios. A change raises `backwater.ScenarioError` for a
+    variant, mechanism, key or value that does not exist.
+    """
 
     def __init__(
         self,
@@ -118,9 +128,10 @@ class Scenario:
         base: Path | None = None,
         changes: Sequence[Change] = (),
     ) -> None:
-        """Hold a scenario of the core; `base` is what names of its flow tables are relative to.
+        """Wrap a scenario of the core.
 
-        `changes` are those that were made to what was read.
+        `base`: the directory that names of its flow tables are relative to. `changes`: all changes
+        since its text was read.
         """
         self._core = core
         self._facts = dict(facts)
@@ -128,7 +139,7 @@ class Scenario:
         self._changes = tuple(changes)
 
     def __reduce__(self) -> tuple[Callable[..., Scenario], tuple[object, ...]]:
-        """Be pickled: as text and changes, with the content of the files that it names."""
+        """Pickle its text and changes, and the content of the files that it names."""
         from backwater.pickling import named_content
 
         base = self._base.absolute()
@@ -149,7 +160,7 @@ class Scenario:
 
     @property
     def title(self) -> str:
-        """The title that the scenario gives itself."""
+        """The title in the scenario."""
         return self._core.title
 
     @property
@@ -159,7 +170,7 @@ class Scenario:
 
     @property
     def seed(self) -> int:
-        """The seed that a run uses unless told otherwise."""
+        """The scenario's seed, which a run uses by default."""
         return self._core.seed
 
     @property
@@ -171,7 +182,7 @@ class Scenario:
     def facts(self) -> dict[str, Any]:
         """Where it comes from, and what was changed: file, variant, with, set, skipped.
 
-        `set` has what took effect, `skipped` what did not.
+        `set` holds the settings that take effect, `skipped` the others.
         """
         skipped = self.skipped
         off = {one["key"] for one in skipped}
@@ -181,26 +192,26 @@ class Scenario:
 
     @property
     def skipped(self) -> list[dict[str, str]]:
-        """Settings that change nothing, their mechanism being off: {key, value, mechanism, reason}.
+        """Settings whose mechanism is off, as {key, value, mechanism, reason}: they change nothing.
 
-        Only those that were set with `where_on`; any other is an error once the scenario is used.
+        It lists settings with `where_on` only. Others are an error once the scenario is used.
         """
         return self._core.skipped
 
     @property
     def changes(self) -> tuple[Change, ...]:
-        """What was changed over the text that was read, in order."""
+        """All changes since the text was read, in order."""
         return self._changes
 
     def without(self, change: Change) -> Scenario:
-        """Give the scenario as it is without one of its changes. Raises `ScenarioError`."""
+        """Return the scenario without one of its changes. Raises `ScenarioError`."""
         changes = [one for one in self._changes if one is not change]
         origin, base = str(self._facts["file"]), self._base
         return _restored(self._core.text, origin, base, {}, changes, self._facts)
 
     @contextmanager
     def _judged(self) -> Iterator[None]:
-        """Have an error of this scenario know it: the command names options that are to blame."""
+        """Attach this scenario to its errors: the command names the options that cause them."""
         with spoken():
             try:
                 yield
@@ -209,15 +220,18 @@ class Scenario:
                 raise
 
     def variant(self, name: str) -> Scenario:
-        """Merge the table `[variant.NAME]` of the scenario over it, below all that is set."""
+        """Return the scenario with its table `[variant.NAME]` merged over it.
+
+        Values from `set` take precedence over those of the variant.
+        """
         core = self._core.with_variant(name)
         return self._changed(core, ("with_variant", (name,), {}), {"variant": name})
 
     def enable(self, mechanism: str) -> Scenario:
-        """Switch a mechanism on, such as `"sfc"`; one that is on stays as it is.
+        """Return the scenario with a mechanism on, such as `"sfc"`; one that is on stays as it is.
 
-        It has the values that file and variants have for it, else its defaults; what is set comes
-        over them, before or after.
+        The mechanism has the values of file and variants, else its defaults. Values from `set`,
+        before or after, take precedence.
         """
         with spoken():
             core = self._core.with_mechanism(mechanism)
@@ -225,11 +239,12 @@ class Scenario:
         return self._changed(core, ("with_mechanism", (mechanism,), {}), {"with": list(names)})
 
     def set(self, key: str, value: Value, *, where_on: bool = False) -> Scenario:
-        """Override one value by its dotted key, for example `("switch.buffer", "400 KB")`.
+        """Return the scenario with another value of a dotted key: `("switch.buffer", "400 KB")`.
 
-        A key of a mechanism, such as `"sfc.pause"`, does not switch the mechanism on. Where it is
-        off, the setting is an error once the scenario is used; with `where_on` it is skipped there,
-        and `skipped` lists it. `("sfc", True)` and `("sfc", False)` switch it on and off.
+        A key of a mechanism, such as `"sfc.pause"`, does not switch the mechanism on. If the
+        mechanism is off, the setting is an error once the scenario is used. With `where_on` the
+        scenario skips it instead, and `skipped` lists it. `("sfc", True)` and `("sfc", False)`
+        switch the mechanism on and off. Raises `backwater.InputError` for a type that no key has.
         """
         text = value if isinstance(value, str) else _written(value)
         overrides = {**self._facts.get("set", {}), key: text}
@@ -239,13 +254,13 @@ class Scenario:
         return self._changed(core, change, {"set": overrides})
 
     def prototype(self, control: type[Control], **parameters: float) -> Scenario:
-        """Have every flow controlled by an object of a Python class, derived from `Control`.
+        """Return the scenario with each flow controlled by an object of a class from `Control`.
 
         Slow, for prototypes: each acknowledgement is a call into Python. `parameters` replace
-        numbers that the class has; so does `set` afterwards, with the keys that `values` lists.
-        Results keep the class's name with a digest of its code. Such a run has one thread, and
-        cannot be saved. Raises `backwater.InputError` for what is no such class, for hooks that
-        nothing calls, unknown parameters, and a scenario that has a prototype already.
+        numbers of the class; later, `set` can replace them by the keys that `values` lists. Results
+        keep the class's name with a digest of its code. Runs use one thread and cannot be saved.
+        Raises `backwater.InputError` if the class is not derived from `Control`, defines an unknown
+        hook or lacks a parameter, and if the scenario already has a prototype.
         """
         from backwater.control import OFFERED, hears_marks, name_of, parameters_of, see
 
@@ -256,7 +271,7 @@ class Scenario:
         if before:
             raise InputError(
                 f"the scenario has a prototype already: {before[0]}",
-                "take the scenario from before it; set values after prototype(CLASS)",
+                "start from the scenario without it; set values after prototype(CLASS)",
             )
         known = parameters_of(control)
         given = (name, control, list(known), hears_marks(control))
@@ -268,20 +283,22 @@ class Scenario:
         return scenario
 
     def flows(self, table: object, label: str = "table") -> Scenario:
-        """Take the flows of an Arrow table (pyarrow, polars, pandas, ...) as a group `label`.
+        """Return the scenario with the flows of an Arrow table added as a group `label`.
 
-        Columns: id, src, dst (host numbers), bytes, start_ps (picoseconds), and optionally class
-        (0 to 7; missing or null: 3) and path (the nodes to pass).
+        The table is of pyarrow, polars, pandas or any other with `__arrow_c_stream__`. Columns:
+        id, src, dst (host numbers), bytes, start_ps (picoseconds), and optionally class (0 to 7;
+        missing or null: 3) and path (the nodes to pass). Raises `TypeError` for anything but a
+        table, and `backwater.ScenarioError` for its columns.
         """
         import pyarrow as pa
 
         from backwater.files import Hashing
 
         if not hasattr(table, "__arrow_c_stream__"):
-            # For its words.
+            # The core raises the error.
             core = self._core.with_flows(table, label)
             return self._changed(core, ("with_flows", (table, label), {}))
-        # Read once, since a stream is over when it has been read.
+        # A stream can be read only once, and both the core and the digest need it.
         content = pa.RecordBatchReader.from_stream(table).read_all()
         core = self._core.with_flows(content, label)
         hashing = Hashing()
@@ -291,31 +308,34 @@ class Scenario:
         return self._changed(core, ("with_flows", (content, label), {}), {"inputs": inputs})
 
     def check(self) -> list[dict[str, str]]:
-        """Check everything that a run would; gives the warnings.
+        """Check everything that a run checks, and return the warnings.
 
-        Each is {kind, message, hint, key, value, reason}; the kind is `setting`.
+        Each is {kind, message, hint, key, value, reason}; the kind is `setting`. Raises
+        `backwater.ScenarioError` for a scenario that cannot run, and `backwater.InputError` for a
+        table that cannot be read.
         """
         with self._judged():
             return self.complete().check()
 
     def controls(self) -> dict[str, str]:
-        """Which flows each control has that is confined to some, in words."""
+        """Return, for each control that has only some of the flows, which ones, in words."""
         return dict(self._core.controls())
 
     def resolved(self) -> str:
-        """Every value, defaults included, as the text of a scenario file."""
+        """Return every value, defaults included, as the text of a scenario file."""
         with self._judged():
             return self._core.resolved_toml()
 
     def values(self) -> list[dict[str, str]]:
-        """Every value with where it came from, as {key, value, origin}."""
+        """Return every value and where it came from, as {key, value, origin}."""
         with self._judged():
             return self._core.values()
 
     def advice_facts(self, mechanism: str) -> dict[str, Any]:
-        """What the scenario answers of the questions of `backwater advise MECHANISM`.
+        """Return the scenario's answers to the questions of `backwater advise MECHANISM`.
 
-        From its largest incast that is known beforehand (None: none is), delays, thresholds.
+        They come from its delays, its thresholds, and the largest incast that the scenario
+        prescribes. A question without an answer has None.
         """
         return self._core.facts(mechanism)
 
@@ -358,28 +378,32 @@ class Scenario:
         every: str | None = None,
         workers: int | Workers | None = None,
     ) -> Run | Series:
-        """Run to the end and give the results.
+        """Run to the end and return the results.
 
-        With `out` the results go to that directory while the run goes on, in bounded memory;
-        without, they are kept in memory. A complete run of the same scenario, seed and build that
-        is there already is given as it is; one that was cut short is done again. Anything else
-        there is an error (`InputError`), and so is another process that writes there. `force`
-        replaces earlier results in `out`, and only what Backwater wrote. `progress` is called about
-        ten times a second. `capture` says which frames go to a pcapng file beside the results.
-        `threads`: how many the run may use, 1 to 64; results are the same with any number, and
-        `run.summary` says how many it was, and why if it was one. With `save` and `every`, such as
-        `"1 ms"`, the run is saved to a file each such time, from which `backwater.resume` goes on.
-        Ctrl-C or SIGTERM raises `backwater.Interrupted`, which carries what there is.
+        `seed`: replaces the scenario's seed, and is from 0 to 2^64 - 1.
+        `out`: the directory to which results are written during the run, in bounded memory. Without
+        it, memory keeps them. A complete run of the same scenario, seed and build in `out` is
+        returned as it is, and one that was cut short is repeated. Anything else in `out`, or
+        another process that writes there, is a `backwater.InputError`.
+        `force`: replaces earlier results in `out`, and removes only what Backwater wrote.
+        `progress`: called with a `backwater.Status` about twenty times a second.
+        `capture`: the frames to write to a pcapng file.
+        `threads`: how many the run may use, 1 to 64; results do not depend on it. `run.summary` has
+        the number used, and the reason if it is one.
+        `save` and `every`: a file, and a simulated time of at least 1 us, such as `"1 ms"`. The run
+        is saved to the file each time, and `backwater.resume` continues it from there.
 
-        With `seeds`, a number of them from the scenario's own on or the seeds themselves, it is run
-        with each and gives a `backwater.Series`. In `out` that is the directory which
-        `backwater run --seeds` writes and `report`, `compare` and others read; seeds that are there
-        are not run again. `progress` is then called from the threads of the runs, of which there is
-        one a processor. Runs that a Python class controls come one after another, in the order of
-        their seeds. If a run breaks a promise, its error is raised when all others are done.
-        `workers` is the number of runs at a time, or a cluster:
-        `backwater.experiments.clusters.scheduler("tcp://HOST:8786")` of Dask, whose results are the
-        same.
+        `seeds`: the seeds, or how many of them from the scenario's seed on, 100,000 at most. The
+        scenario runs with each, and a `backwater.Series` is returned. `out` is then the directory
+        that `backwater run --seeds` writes and `report`, `compare` and others read. Complete runs
+        in it are not repeated. `progress` is called from the threads of the runs, one for each
+        processor. Runs that a Python class controls follow one another in the order of seeds.
+        `workers`: the number of runs at a time, or a Dask cluster, which gives the same results:
+        `backwater.experiments.clusters.scheduler("tcp://HOST:8786")`.
+
+        Raises `backwater.ScenarioError` for a scenario that cannot run, `backwater.RunError` for a
+        run that breaks a promise of its scenario (with `seeds`, after all others are done), and
+        `backwater.Interrupted`, which carries the results so far, at Ctrl-C or SIGTERM.
         """
         from backwater.run_one import run_to_end
         from backwater.saving import saving, with_saving
@@ -392,21 +416,22 @@ class Scenario:
             for name, value in of_one.items():
                 if value is not None:
                     raise InputError(
-                        f"{name} and seeds exclude each other", f"{name} is of a single run"
+                        f"{name} and seeds exclude each other", f"{name} is for a single run"
                     )
             wanted, place = numbers(seeds, self.seed), None if out is None else Path(out)
             return repeat(self.prepare(), wanted, place, progress, force=force, workers=workers)
         if workers is not None:
-            raise InputError("workers: is of several runs", "seeds=N runs a scenario N times")
+            raise InputError("workers: is for several runs", "seeds=N runs a scenario N times")
         job = self.job(seed, None if out is None else Path(out), capture, threads)
         where = saving(save, every)
         return run_to_end(with_saving(job, where, force=force), progress, force=force)
 
     def save(self, path: str | os.PathLike[str], until: str, seed: int | None = None) -> None:
-        """Run up to a time, such as `"2 ms"`, that time included, and save the run to a file.
+        """Run up to and including a time, such as `"2 ms"`, and save the run to a file.
 
-        `backwater.resume` goes on from there, exactly or with other values of mechanisms. Raises
-        `backwater.InputError` if the run is over before, or cannot be saved.
+        `backwater.resume` continues it, as it is or with other values of mechanisms. Raises
+        `backwater.InputError` if the run ends before that time or cannot be saved, and otherwise
+        as `run` does.
         """
         from backwater.run_one import save_there
 
@@ -419,7 +444,7 @@ class Scenario:
         capture: _core.Capture | None = None,
         threads: int = 1,
     ) -> Job:
-        """Make a checked job of this scenario."""
+        """Check this scenario, and return a job that runs it."""
         from backwater.running import Job, check_threads
 
         check_threads(threads, f"threads = {threads}")
@@ -428,14 +453,14 @@ class Scenario:
         return Job(prepared, seed, out, capture, threads=threads)
 
     def prepare(self, capture: _core.Capture | None = None) -> Prepared:
-        """Check this scenario, and work out what all its runs have in common."""
+        """Check this scenario, and return what all its runs have in common."""
         from backwater.running import Prepared
 
         with self._judged():
             return Prepared.of(self.complete(), self.facts, capture, self._base, self)
 
     def complete(self) -> _core.Scenario:
-        """Read the Parquet tables that the scenario may refer to, each file once."""
+        """Return the core's scenario with the Parquet tables that it names, each file read once."""
         core = self._core
         while (path := core.flow_table) is not None:
             with _parquet(shorter(Path(path)), "flow table") as rows:
@@ -454,7 +479,7 @@ def _restored(
     changes: Sequence[Change],
     facts: Mapping[str, Any],
 ) -> Scenario:
-    """Make a scenario that was pickled, maybe on another machine."""
+    """Return a scenario that was pickled, possibly on another machine."""
     from backwater.pickling import placed
 
     base = placed(base, files)
@@ -466,14 +491,14 @@ def _restored(
 
 @contextmanager
 def _parquet(path: Path, what: str) -> Iterator[pa.RecordBatchReader]:
-    """Read a table batch by batch: it may be larger than memory."""
+    """Yield the rows of a table batch by batch: it may be larger than memory."""
     import pyarrow as pa
     import pyarrow.parquet as pq
 
-    # In CSV these columns may have any unit, and none in their names; here they are in ps.
+    # In CSV these columns may have any unit, and have none in their names; in Parquet it is ps.
     in_ps = {"start": "start_ps", "time": "time_ps"}
     try:
-        # Not as a data set: what is named like a partition is one file all the same.
+        # Not as a data set: a file that is named like a partition is still one file.
         with pq.ParquetFile(_there(path, what)) as file:
             names = [in_ps.get(name, name) for name in file.schema_arrow.names]
             fields = zip(file.schema_arrow, names, strict=True)
@@ -484,13 +509,13 @@ def _parquet(path: Path, what: str) -> Iterator[pa.RecordBatchReader]:
     except (_core.ScenarioError, InputError):
         raise
     except (OSError, ValueError, pa.ArrowException):
-        # What is wrong within the file comes as a ValueError, through the core that reads it.
+        # The core, which reads the rows, raises ValueError for a fault within the file.
         reason = "not a readable Parquet file"
     raise InputError(f"{path}: {reason}", _hint(what))
 
 
 def _there(path: Path, what: str) -> Path:
-    """See that a table is a regular file. Raises `InputError`."""
+    """Return the path of a table that is a regular file. Raises `InputError`."""
     try:
         return regular(path)
     except FileNotFoundError:
@@ -502,6 +527,6 @@ def _there(path: Path, what: str) -> Path:
 
 def _hint(what: str) -> str:
     return (
-        f"a {what} is Parquet or CSV, told apart by the end of its name; "
+        f"the end of its name decides whether a {what} is Parquet or CSV; "
         "its name is relative to the scenario's"
     )

@@ -1,9 +1,9 @@
-"""Writes the runs of a series into tables that they share; finds the runs that are there already.
+"""Writes the runs of a series into tables that they share, and finds the complete runs in them.
 
-A run that ends is kept in memory with those that ended before it, for a second at most while others
-are under way. Then their rows go to a new part of each table, and after that their lines to the
-journal: a killed series loses the runs of a second. A run that is so long or large that it writes
-before its end has parts of its own, and so has one that was cut short: it may be done again.
+A run that ends stays in memory with those that ended before it, for a second at most while others
+run. Then their rows go to a new part of each table, and after that their lines to the journal: a
+killed series loses the runs of a second. A run so long or large that it writes before its end has
+parts of its own. So has one that was cut short, since it may be repeated.
 """
 
 from __future__ import annotations
@@ -41,7 +41,7 @@ if TYPE_CHECKING:
     from backwater._core import Batch
     from backwater.results import OpenPart
 
-# Runs that have ended wait so long for others that go to the disk with them.
+# How long runs that have ended wait for others that go to the disk with them.
 GROUP_SECONDS = 1.0
 
 
@@ -64,14 +64,14 @@ class _Group:
 
     @property
     def full(self) -> bool:
-        """Whether it is as large as a part may be."""
+        """True if one of its parts is as large as a part may be."""
         return any(
             part.rows >= PART_ROWS or part.file.nbytes >= PART_BYTES for part in self.parts.values()
         )
 
 
 def opened(facts: Mapping[str, Any], seeds: Iterable[int]) -> dict[str, Any]:
-    """Begin the manifest of a series; `facts`: what the manifests of all its runs say."""
+    """Return the first manifest of a series; `facts`: what its runs' manifests have in common."""
     return {
         "format": FORMATS[SEEDS],
         "kind": SEEDS,
@@ -88,11 +88,11 @@ class SeriesWriter:
     def __init__(
         self, directory: Path, facts: Mapping[str, Any], scenario: str, seeds: Collection[int]
     ) -> None:
-        """Begin or take up a series, of which the runs of `seeds` are to be done (again).
+        """Begin or continue a series, whose runs of `seeds` are to be done (again).
 
-        `facts`: what the manifests of all its runs say; `scenario`: its text, to be kept beside. A
-        series of something else is replaced. Raises `InputError` if there is anything that is not
-        Backwater's, or was changed, in its place.
+        `facts`: what its runs' manifests have in common. `scenario`: the text to keep beside them.
+        A series of another scenario is replaced. Raises `InputError` if the directory holds files
+        that are not Backwater's or have been edited.
         """
         self.directory = directory
         self._lock = threading.Lock()
@@ -121,16 +121,16 @@ class SeriesWriter:
         self._journal = Journal()
         known = {SCENARIO: hashlib.sha256(scenario.encode()).hexdigest()}
         self._manifest = opened(facts, ()) | {"files": known}
-        # First of all: it says whose directory this is.
+        # First of all: the manifest marks the directory as Backwater's.
         write_manifest(self.directory, self._manifest)
         write_text(self.directory / SCENARIO, scenario)
 
     def sink(self, seed: int) -> SeriesSink:
-        """Give what takes the rows of one run."""
+        """Return the sink for the rows of one run."""
         return SeriesSink(self, seed, opening(seed=seed, **self._manifest["run"]))
 
     def ended(self, line: dict[str, Any], batches: Mapping[str, list[Batch]]) -> None:
-        """Take a run that has ended with all its rows; its line is completed."""
+        """Take a run that has ended, with all its rows, and add the places of these to its line."""
         with self._lock:
             if self._group is None:
                 self._group = _Group(time.monotonic())
@@ -148,7 +148,7 @@ class SeriesWriter:
             self._commit(late=not group.full)
 
     def put(self, line: dict[str, Any], table: str, part: OpenPart) -> None:
-        """Write a part of one run alone, and its line with it."""
+        """Write a part that only one run uses, and the run's line."""
         content = part.close()
         with self._lock:
             number = self._number(table)
@@ -156,13 +156,13 @@ class SeriesWriter:
             line["tables"].setdefault(table, []).append([number, 0, part.rows])
             self._add(name, line)
 
-    def say(self, line: dict[str, Any]) -> None:
+    def put_line(self, line: dict[str, Any]) -> None:
         """Write the line of a run whose parts are on the disk."""
         with self._lock:
             self._add(line)
 
     def tick(self) -> None:
-        """Write what has waited long enough; to be called as time passes."""
+        """Write the runs that have waited long enough. To be called regularly."""
         if self._group is not None and self._lock.acquire(blocking=False):
             try:
                 self._commit(late=True)
@@ -170,7 +170,7 @@ class SeriesWriter:
                 self._lock.release()
 
     def close(self) -> None:
-        """Write what is left, and the end of the series."""
+        """Write the runs that wait, and the status of the series."""
         with self._lock:
             self._commit(late=False)
             found = {self._journal.runs.get(seed, {}).get("status") for seed in self._seeds}
@@ -188,7 +188,7 @@ class SeriesWriter:
         return number
 
     def _commit(self, *, late: bool) -> None:
-        """Write the runs that have ended; `late`: if they have waited long enough."""
+        """Write the runs that have ended; with `late`, only if they have waited long enough."""
         group = self._group
         if group is None or (late and time.monotonic() - group.since < GROUP_SECONDS):
             return
@@ -200,7 +200,7 @@ class SeriesWriter:
         self._add(*parts, *group.lines)
 
     def _store(self, table: str, number: int, content: bytes) -> dict[str, Any]:
-        """Write a part; gives its line."""
+        """Write a part, and return its line."""
         write_part(self.directory, table, number, content)
         return {"part": part_name(table, number), "hash": hashlib.sha256(content).hexdigest()}
 
@@ -217,7 +217,7 @@ class SeriesWriter:
 
 
 class SeriesSink(PartedSink):
-    """Takes the rows of a run of a series."""
+    """Takes the rows of one run of a series."""
 
     def __init__(self, writer: SeriesWriter, seed: int, manifest: dict[str, Any]) -> None:
         super().__init__(manifest, seed)
@@ -231,22 +231,22 @@ class SeriesSink(PartedSink):
         }
 
     def tick(self) -> None:
-        """Close the parts that have waited long enough; to be called as time passes."""
+        """Close the parts, and write the runs, that have waited long enough."""
         super().tick()
         self._writer.tick()
 
     def finish(self, status: str, summary: dict[str, Any], error: str | None = None) -> Run:
-        """Hand the run over to its series, and give its results."""
+        """Hand the run over to its series, and return its results."""
         small = None if status != "done" or self._line["tables"] else self.kept
         if small is None:
-            # Before its line says that it has ended.
+            # Before its line records that it has ended.
             self.close_parts()
         self.close_manifest(status, summary, error)
         facts = ("status", "started", "ended", "summary", "error")
         self._line |= {name: self.manifest[name] for name in facts if name in self.manifest}
         self._line["findings"] = summary.get("findings", [])
         if small is None:
-            self._writer.say(self._line)
+            self._writer.put_line(self._line)
         else:
             self._writer.ended(self._line, small)
         self.manifest["tables"] = self._line["tables"]
@@ -257,18 +257,18 @@ class SeriesSink(PartedSink):
         return Run(self.manifest, place, Kept(self.kept), directory)
 
     def abandon(self, error: BaseException) -> None:
-        """Have the journal say that the run has failed, where that can still be written."""
-        said = str(error) or type(error).__name__
+        """Record in the journal that the run failed, if that can be written."""
+        reason = str(error) or type(error).__name__
         with contextlib.suppress(ResultError):
-            self._writer.say(self._line | {"status": "failed", "error": said})
+            self._writer.put_line(self._line | {"status": "failed", "error": reason})
 
     def put(self, table: str, part: OpenPart) -> None:
-        """Write a part of the run's own."""
+        """Write a part that only this run uses."""
         self._writer.put(self._line, table, part)
 
 
 def _same(directory: Path, facts: Mapping[str, Any]) -> tuple[dict[str, Any], Journal] | None:
-    """Give manifest and journal of the series in a directory, if it is one of these facts."""
+    """Return manifest and journal of the series in a directory; None: it has other facts."""
     try:
         manifest = read_manifest(directory, SEEDS)
     except ResultError:
@@ -280,7 +280,7 @@ def _same(directory: Path, facts: Mapping[str, Any]) -> tuple[dict[str, Any], Jo
 
 
 def _journal(directory: Path, manifest: Mapping[str, Any]) -> Journal | None:
-    """Give the journal of a series; None if that cannot be read or the manifest was changed."""
+    """Return the journal of a series; None if it cannot be read, or the manifest was edited."""
     if not sealed(directory) or SCENARIO not in (manifest.get("files") or {}):
         return None
     with contextlib.suppress(ResultError):
@@ -289,11 +289,11 @@ def _journal(directory: Path, manifest: Mapping[str, Any]) -> Journal | None:
 
 
 def earlier_runs(directory: Path, facts: Mapping[str, Any]) -> dict[int, Run]:
-    """Give the complete runs of a series in a directory, by seed, if `facts` are said of them.
+    """Return, by seed, the complete runs of the series in a directory.
 
-    None of a series that is damaged, and no run that did not come to its end or is damaged: they
-    are to be done (again). Raises `InputError` if what is there is something else, or a series of
-    something else.
+    Runs that did not end or are damaged are left out, as are all of a damaged series: they have to
+    be repeated. Raises `InputError` if the directory holds anything else, or a series with other
+    `facts`.
     """
     if standing(directory) is None:
         return {}

@@ -1,7 +1,7 @@
-"""How errors of scenarios name what was given: as options of the command, or as Python has it.
+"""Rewrites errors of scenarios for Python: the core names options of the command in them.
 
-The core names `--set` and `--with`, as most people give them. Whoever calls Python has given
-`.set(…)` and `.enable(…)`.
+The core writes `--set` and `--with`; a caller of the Python package knows `.set(…)` and
+`.enable(…)`.
 """
 
 from __future__ import annotations
@@ -17,18 +17,18 @@ if TYPE_CHECKING:
     from collections.abc import Iterator
 
 _COMMAND: ContextVar[bool] = ContextVar("command", default=False)
-# A value in quotes has blanks; of the place of an error all that follows is the value.
+# A value in quotes has blanks. In the place of an error, the value is everything that follows.
 _SET = re.compile(r"--set ([^\s=]+)=(\"[^\"]*\"|\S+)")
 _NAMED = re.compile(r"--(with|variant) ([\w-]+)")
 _BARE = re.compile(r"--(set|with)\b")
 _METHODS = {"set": ".set", "with": ".enable", "variant": ".variant"}
-# The core's hint that says both.
+# A hint of the core that names both.
 _BOTH = re.compile(r"--with (\w+) switches it on, in Python (\.enable\(\"\w+\"\))")
 
 
 @contextmanager
 def as_command() -> Iterator[None]:
-    """Have errors name options: a command is what runs, or a part of one elsewhere."""
+    """Let errors name options: a command runs, or a part of one in another process."""
     before = _COMMAND.set(True)
     try:
         yield
@@ -38,7 +38,7 @@ def as_command() -> Iterator[None]:
 
 @contextmanager
 def spoken() -> Iterator[None]:
-    """Have an error of a scenario name what was given as whoever has called does."""
+    """Make errors of scenarios name options or methods, as the caller uses them."""
     try:
         yield
     except ScenarioError as error:
@@ -57,7 +57,7 @@ def _in_python(error: ScenarioError) -> None:
     if hint is not None:
         error.hint = _plain(hint)
         text = text.removesuffix(hint) + error.hint if text.endswith(hint) else text
-    # Never in the excerpt of a file, which is as somebody has written it.
+    # The excerpt of a file stays as its author wrote it.
     reason = _plain(error.reason)
     text, error.reason = text.replace(error.reason, reason, 1), reason
     error.args = (text,)

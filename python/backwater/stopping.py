@@ -1,10 +1,10 @@
-"""Ctrl-C and SIGTERM: what they end at once, and what first writes down what it has.
+"""Ctrl-C and SIGTERM: end the program, after it has written the results so far.
 
-A program's own handler (`backwater.__main__`) ends it there and then. Where results are being made,
-`interruptible` takes its place: the signal sets a `Stop`, which the loops there look at. Whatever
+The program's own handler (`backwater.__main__`) ends it at once. While results are being made,
+`interruptible` replaces that handler: the signal sets a `Stop`, which the loops check. Work that
 may wait for others (a scheduler, processes that start) is done by `waited`, which gives up when the
-stop is set. What nobody has heard of a signal within a second ends the program all the same, unless
-results are being kept (`keeping`).
+stop is set. If nothing reacts to a signal within a second, the program ends all the same, unless
+results are being written (`keeping`).
 """
 
 from __future__ import annotations
@@ -26,30 +26,30 @@ if TYPE_CHECKING:
 
 T = TypeVar("T")
 
-# Time between two looks at a stop while something is waited for, in s.
+# Time between two checks of a stop during a wait, in s.
 _LOOK_SECONDS = 0.05
 
 
-# Whether anybody has looked at a stop that was set, and so is about to end.
+# True once some code has seen a stop that was set, and so is about to end.
 _heard = False
-# How many are keeping results now.
+# How many `keeping` blocks are active.
 _kept = 0
 _lock = threading.Lock()
 
 
 class Stop(threading.Event):
-    """Set once a signal asks what runs to end; `number` is the signal."""
+    """Set once a signal asks runs to end; `number` is the signal."""
 
     number: int = signal.SIGINT
 
     def signalled(self, number: int) -> None:
-        """Ask for the end. Of several signals the first is told."""
+        """Set the stop. The first of several signals counts."""
         if not super().is_set():
             self.number = number
         self.set()
 
     def is_set(self) -> bool:
-        """Whether the end is asked for; whoever asks has heard it."""
+        """Return whether the stop is set, and if so, note that somebody has seen it."""
         global _heard
         if not super().is_set():
             return False
@@ -58,28 +58,28 @@ class Stop(threading.Event):
 
     @property
     def exit_code(self) -> int:
-        """What the program ends with: 130 of Ctrl-C, 143 of SIGTERM."""
+        """The exit code of the program: 130 for Ctrl-C, 143 for SIGTERM."""
         return SIGNALLED + self.number
 
     def __str__(self) -> str:
-        """Say what has happened, for people."""
+        """Return what happened, for people."""
         return stopped_by(self.number)
 
     def interrupted(self, *runs: Run | None) -> Interrupted:
-        """Make the error that tells it, with the runs that had begun."""
+        """Return the error for the caller, with the runs that had begun."""
         return Interrupted([run for run in runs if run is not None], self.number)
 
 
 class StoppedError(Exception):
-    """A stop was set while something was waited for."""
+    """A stop was set during a wait."""
 
 
 @contextlib.contextmanager
 def interruptible() -> Iterator[Stop]:
-    """Turn the first Ctrl-C (or SIGTERM) into an event that running simulations look at.
+    """Turn the first Ctrl-C or SIGTERM into a stop that running simulations check.
 
-    The second one, whichever of the two it is, interrupts at once. Outside the main thread signals
-    cannot be caught, and the event is never set.
+    The second signal interrupts at once. Outside the main thread signals cannot be caught, and the
+    stop is never set.
     """
     stop = Stop()
     if threading.current_thread() is not threading.main_thread():
@@ -105,7 +105,7 @@ def interruptible() -> Iterator[Stop]:
 
 @contextlib.contextmanager
 def keeping() -> Iterator[None]:
-    """Have a signal wait for results that are being made or written, however long that takes."""
+    """Let the program survive a signal while results are being made or written."""
     global _kept
     with _lock:
         _kept += 1
@@ -117,7 +117,7 @@ def keeping() -> Iterator[None]:
 
 
 def ends_by_itself() -> bool:
-    """Whether a signal that has come is being seen to; asked by a thread of the program."""
+    """Return whether the program is reacting to a signal, so that nothing has to end it."""
     return _heard or _kept > 0
 
 
@@ -126,10 +126,10 @@ def _raise(error: BaseException) -> NoReturn:
 
 
 def waited(stop: Stop, work: Callable[[], T], seconds: float | None = None) -> T:
-    """Have a thread do what may wait for others, for so many seconds at most (None: no limit).
+    """Do work that may wait for others in a thread, and return its result or raise its error.
 
-    Raises `StoppedError` when the stop is set, and `TimeoutError` when time is over. Then the
-    thread is left to itself; it ends with the process at the latest.
+    Raises `StoppedError` when the stop is set, and `TimeoutError` after `seconds` (None: no limit).
+    The thread then continues on its own, until the end of the process at the latest.
     """
     done: queue.SimpleQueue[Callable[[], T]] = queue.SimpleQueue()
 

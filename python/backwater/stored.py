@@ -1,4 +1,4 @@
-"""Tables of runs: parts on the disk, of one run or of a series, or what is in memory."""
+"""Tables of runs: parts on the disk, of a run or of a series, or batches in memory."""
 
 from __future__ import annotations
 
@@ -22,12 +22,12 @@ if TYPE_CHECKING:
     from backwater._core import Batch
 
 RUN_COLUMN = "run"
-"""In the tables of a series: the seed of the run that a row is of."""
+"""In the tables of a series: the column with the seed of a row's run."""
 
 
 @cache
 def columns() -> dict[str, pa.Schema]:
-    """Give the columns of every table, by its name."""
+    """Return the schema of every table, by the table's name."""
     import pyarrow as pa
 
     return {name: pa.record_batch(empty).schema for name, empty in _core.empty_tables()}
@@ -35,16 +35,16 @@ def columns() -> dict[str, pa.Schema]:
 
 @dataclass(frozen=True)
 class Kept:
-    """The tables of a run in memory, by name; reads one when it is called."""
+    """The tables of a run in memory, by name; a call returns one."""
 
     batches: Mapping[str, list[Batch]]
 
     def __reduce__(self) -> tuple[Callable[..., Kept], tuple[dict[str, pa.Table]]]:
-        """Be pickled: as Arrow tables."""
+        """Pickle as Arrow tables."""
         return _kept, ({table: self(table) for table in self.batches},)
 
     def __call__(self, table: str) -> pa.Table:
-        """Give one table."""
+        """Return one table."""
         import pyarrow as pa
 
         if table not in self.batches:
@@ -53,7 +53,7 @@ class Kept:
 
 
 def _kept(tables: Mapping[str, pa.Table]) -> Kept:
-    """Make tables in memory of those that were pickled."""
+    """Return tables in memory from pickled ones."""
     return Kept({name: _core.batches(table) for name, table in tables.items()})
 
 
@@ -64,22 +64,22 @@ class Slice:
     file: Path
     first: int = 0
     rows: int | None = None
-    """How many; None: all that there are."""
+    """How many; None: all from `first` on."""
 
 
 @dataclass(frozen=True)
 class Stored:
-    """The tables of a run in a directory of its own; reads one when it is called."""
+    """The tables of a run in a directory of its own; a call reads one."""
 
     directory: Path
     manifest: Mapping[str, Any]
 
     def slices(self, table: str) -> list[Slice]:
-        """Say where a table's rows are. Raises `ResultError` if parts of it are gone."""
+        """Return where a table's rows are. Raises `ResultError` if parts are missing."""
         return [Slice(part) for part in parts_of(self.directory, self.manifest, table)]
 
     def __call__(self, table: str) -> pa.Table:
-        """Give one table. Raises `ResultError`."""
+        """Return one table. Raises `ResultError`."""
         import pyarrow as pa
 
         slices = self.slices(table)
@@ -103,7 +103,7 @@ class Stored:
 
 @dataclass
 class SharedParts:
-    """The parts of a series: what was found whole, and the last that was read of each table."""
+    """The parts of a series: those that were checked, and the last one read of each table."""
 
     directory: Path
     journal: Journal
@@ -111,25 +111,25 @@ class SharedParts:
     read: dict[str, tuple[Path, pa.Table]] = field(default_factory=dict)
 
     def check(self, line: Mapping[str, Any]) -> None:
-        """Hold the parts that a run is in against their hashes, once each. Raises `ResultError`."""
+        """Compare the parts that a run uses with their hashes, once each. Raises `ResultError`."""
         for name in self.journal.names(line):
             if name in self.whole:
                 continue
             table, wanted = name.partition("/")[0], self.journal.parts.get(name)
             if table not in TABLES or wanted is None:
-                raise ResultError(f"{self.directory / name}: there is no such part", AGAIN)
+                raise ResultError(f"{self.directory / name}: is an unknown part", AGAIN)
             check_file(self.directory / name, wanted)
             self.whole.add(name)
 
 
 @dataclass(frozen=True)
 class StoredInSeries(Stored):
-    """The tables of a run of a series; its part of each is read when it is called."""
+    """The tables of a run of a series; a call reads one."""
 
     shared: SharedParts
 
     def slices(self, table: str) -> list[Slice]:
-        """Say where a table's rows are. Raises `ResultError` if parts of it are gone."""
+        """Return where a table's rows are. Raises `ResultError` if parts are missing."""
         found = [
             Slice(self.directory / part_name(table, number), first, rows)
             for number, first, rows in self.manifest["tables"].get(table, ())
@@ -140,22 +140,22 @@ class StoredInSeries(Stored):
         return found
 
     def _part(self, table: str, file: Path) -> pa.Table:
-        # A part has the rows of hundreds of runs, which are asked for in turn.
+        # A part has the rows of hundreds of runs, which are read one after the other.
         known = self.shared.read.get(table)
         if known is not None and known[0] == file:
             return known[1]
         part = super()._part(table, file)
         if RUN_COLUMN in part.column_names:
-            said = part.schema.metadata
-            part = part.drop_columns([RUN_COLUMN]).replace_schema_metadata(said)
+            metadata = part.schema.metadata
+            part = part.drop_columns([RUN_COLUMN]).replace_schema_metadata(metadata)
         self.shared.read[table] = (file, part)
         return part
 
 
 def parts_of(directory: Path, manifest: Mapping[str, Any], table: str) -> list[Path]:
-    """List the files of the table of a run in a directory of its own, in order.
+    """Return the files of a table, in order, for a run in a directory of its own.
 
-    Raises `ResultError` if they are fewer than the run has written.
+    Raises `ResultError` if the run has written more files.
     """
     place = directory / table
     if manifest["status"] == "running":
@@ -165,21 +165,21 @@ def parts_of(directory: Path, manifest: Mapping[str, Any], table: str) -> list[P
     missing = sum(not part.is_file() for part in parts)
     if missing:
         raise ResultError(
-            f"{place}: {missing} of {len(parts)} parts are not there",
+            f"{place}: {missing} of {len(parts)} parts are missing",
             "files of the results have been removed; run it again, with --force",
         )
     return parts
 
 
 def check_parts(directory: Path, manifest: Mapping[str, Any]) -> None:
-    """Hold every part of a run that has ended against its hash. Raises `ResultError`."""
+    """Compare every part of a run that has ended with its hash. Raises `ResultError`."""
     tables = manifest.get("tables")
     if tables is None:
         raise ResultError(f"{directory / MANIFEST}: is damaged: it has no `tables`", AGAIN)
     for table, entry in tables.items():
         if table not in TABLES:
             place = f"{directory / MANIFEST}: tables.{table}"
-            raise ResultError(f"{place}: there is no such table", AGAIN)
+            raise ResultError(f"{place}: is an unknown table", AGAIN)
         for part, wanted in zip(
             parts_of(directory, manifest, table), entry.get("sha256", ()), strict=True
         ):
@@ -187,7 +187,7 @@ def check_parts(directory: Path, manifest: Mapping[str, Any]) -> None:
 
 
 def check_part(part: Path, table: str) -> None:
-    """Hold the columns of a part against those of its table. Raises `ResultError`."""
+    """Compare the columns of a part with those of its table. Raises `ResultError`."""
     try:
         reason = _core.check_part(str(regular(part)), table)
     except OSError as error:

@@ -1,4 +1,4 @@
-"""How numbers are written for people, on the terminal and in reports alike."""
+"""Formats numbers and words for people, on the terminal and in reports alike."""
 
 from __future__ import annotations
 
@@ -9,9 +9,9 @@ from typing import TYPE_CHECKING, Any
 if TYPE_CHECKING:
     from collections.abc import Mapping, Sequence
 
-# What moves a terminal's cursor, colours, or the order in which text is read: C0 but for line feed
-# and tabulator, DEL, C1, the bidirectional controls of Unicode (UAX #9), separators of lines; and
-# halves of characters, which no terminal takes: a file name that is no UTF-8 has them.
+# Characters that affect a terminal's cursor, colours or reading order: C0 except line feed and
+# tabulator, DEL, C1, the bidirectional controls of Unicode (UAX #9), and line separators. Also
+# surrogates, which no terminal accepts, and which a file name that is not UTF-8 has.
 _CONTROLS = re.compile(
     "[\x00-\x08\x0b-\x1f\x7f-\x9f\u061c\u200e\u200f\u2028-\u202e\u2066-\u2069\ud800-\udfff]"
 )
@@ -21,14 +21,15 @@ MANY_NAMES = 15
 
 
 def visible(text: str) -> str:
-    r"""Write out control characters as JSON does (`\u001b`), so that a terminal shows them."""
+    r"""Escape control characters as JSON does (`\u001b`), so that a terminal shows them."""
     return _CONTROLS.sub(lambda found: f"\\u{ord(found[0]):04x}", text)
 
 
 def meant(name: str, known: Sequence[str], otherwise: str, most: int = 1) -> str:
-    """Hint at what may be meant by a name that is not known; at what there is, if nothing is near.
+    """Return a hint for an unknown name: up to `most` similar names, or else the known ones.
 
-    `otherwise` is said before that, as in "the studies are". Of many names some are said.
+    `otherwise` introduces the known ones, as in "the studies are". Only the first of many are
+    listed.
     """
     import difflib
 
@@ -41,20 +42,20 @@ def meant(name: str, known: Sequence[str], otherwise: str, most: int = 1) -> str
 
 
 def labelled(text: str) -> str:
-    """An error's text as the command says it."""
+    """Return an error's text with `error: ` before it."""
     return text if text.lstrip().startswith("error") else f"error: {text}"
 
 
 def series(names: Sequence[str]) -> str:
-    """Names as a sentence has them: `a, b and c`."""
+    """Join names for a sentence: `a, b and c`."""
     *first, last = names
     return f"{', '.join(first)} and {last}" if first else last
 
 
 def sentence(text: str) -> str:
-    """A text as a sentence: with a full stop, and a capital where it begins with a word.
+    """Return a text with a full stop, and a capital if it begins with a word.
 
-    A key, an option or a command in `backticks` stays as it is written.
+    A key, an option, or a command in `backticks` stays as it is.
     """
     if not text:
         return ""
@@ -64,24 +65,24 @@ def sentence(text: str) -> str:
 
 
 def us(value: float | None) -> str:
-    """A time in microseconds to the digits that matter, without its unit."""
+    """Format a number of us: two decimals below 10,000, else one."""
     if value is None:
         return "-"
     return f"{value:.2f}" if abs(value) < 10_000 else f"{value:.1f}"
 
 
 def us_of(time_ps: int | None) -> str:
-    """A time in microseconds to the nanosecond, without its unit."""
+    """Format a time in ps as us with three decimals, without the unit."""
     return "-" if time_ps is None else f"{time_ps / 1e6:,.3f}"
 
 
 def us_text(time_ps: int) -> str:
-    """A time in microseconds to the nanosecond."""
+    """Format a time in ps as us with three decimals, and with the unit."""
     return f"{us_of(time_ps)} us"
 
 
 def figure(value: float | None) -> str:
-    """A number of any unit to the digits that matter: six, and no more than it has."""
+    """Format a number to at most six digits, without trailing zeros."""
     if value is None:
         return "-"
     if isinstance(value, int) or float(value).is_integer():
@@ -93,30 +94,30 @@ def figure(value: float | None) -> str:
 
 
 def difference(mean: float, half: float | None) -> str:
-    """A difference with its sign, and half of its interval: four digits, and two; no exponent."""
-    told = f"{'+' if mean > 0 else ''}{digits(mean, 4)}"
-    return f"{told} ±{digits(half, 2)}" if half else told
+    """Format a difference with its sign to four digits, and half of its interval to two."""
+    signed = f"{'+' if mean > 0 else ''}{digits(mean, 4)}"
+    return f"{signed} ±{digits(half, 2)}" if half else signed
 
 
 def digits(value: float | None, count: int) -> str:
-    """A number to so many digits, never as a power of ten."""
+    """Format a number to `count` digits, never with an exponent."""
     return "-" if value is None else figure(float(f"{value:.{count}g}"))
 
 
 def share_text(ratio: float) -> str:
-    """A ratio as a percentage, to a tenth."""
+    """Format a ratio as a percentage with one decimal."""
     return f"{100 * ratio:.1f} %"
 
 
 def percent(value: float | None, *, signed: bool = True) -> str:
-    """A ratio as a percentage, with its sign."""
+    """Format a ratio as a percentage: one decimal and a sign, or with `signed` false neither."""
     if value is None:
         return "-"
     return f"{100 * value:+.1f} %" if signed else f"{100 * value:.0f} %"
 
 
 def prefixed(value: float) -> str:
-    """A large number to four digits, with a decimal prefix: `12.35 M`, never a power of ten."""
+    """Format a number to four digits, with a decimal prefix from a million on: `12.35 M`."""
     for factor, prefix in ((1e15, "P"), (1e12, "T"), (1e9, "G"), (1e6, "M")):
         if abs(value) >= factor:
             return f"{digits(value / factor, 4)} {prefix}"
@@ -124,22 +125,22 @@ def prefixed(value: float) -> str:
 
 
 def three(value: float) -> str:
-    """A number to three digits, never as a power of ten."""
+    """Format a number to three digits, never with an exponent."""
     return digits(value, 3)
 
 
 def places(value: float | None, count: int) -> str:
-    """A number to so many places behind the point, and no more than it has."""
+    """Format a number to at most `count` decimals, without trailing zeros."""
     return "-" if value is None else figure(round(float(value), count))
 
 
 def chance(p: float | None) -> str:
-    """The p of a test, to two digits."""
+    """Format the p-value of a test to two digits."""
     return "-" if p is None else f"{p:.2g}"
 
 
 def short(value: float | None) -> str:
-    """A number to three digits or so, with thousands apart, as labels and captions have it."""
+    """Format a number for labels and captions: about three digits, with thousands separated."""
     if value is None:
         return "-"
     if value == 0 or abs(value) >= 100:
@@ -148,26 +149,26 @@ def short(value: float | None) -> str:
 
 
 def unit_beside(name: str, unit: str) -> str:
-    """The unit of a metric beside its name; empty where it is a word of the name."""
+    """Return the unit to write beside a metric's name; empty if the name contains it."""
     return "" if unit in name.partition(":")[0].split("_") else unit
 
 
 def with_unit(name: str, unit: str) -> str:
-    """The name of a metric with its unit, where that is no word of it: `mean_fct:a (us)`."""
+    """Return a metric's name with its unit, unless the name contains it: `mean_fct:a (us)`."""
     beside = unit_beside(name, unit)
     return f"{name} ({beside})" if beside else name
 
 
 def many(count: int, what: str) -> str:
-    """A number of things, with thousands apart: `1 switch`, `4,000 switches`."""
+    """Format a number of things, with thousands separated: `1 switch`, `4,000 switches`."""
     plural = "es" if what.endswith(("ch", "s", "x")) else "s"
     return f"{count:,} {what}{'' if count == 1 else plural}"
 
 
 def sent_again(flows: Mapping[str, Any]) -> str:
-    """Why data packets were retransmitted, as far as is counted: empty, or `, after 8 timeouts`.
+    """Return the counted reasons of retransmissions: empty, or such as `, after 8 timeouts`.
 
-    A packet that a receiver or a switch has told of is in neither count.
+    Losses that a receiver or a switch reported are in neither count.
     """
     inferred, timeouts = flows["inferred_lost"], flows["timeouts"]
     found = [
@@ -178,7 +179,7 @@ def sent_again(flows: Mapping[str, Any]) -> str:
 
 
 def count(value: float, unit: str) -> str:
-    """A large number with a decimal prefix: `3.2 M hops/s`."""
+    """Format a large number with a decimal prefix and a unit: `3.2 M hops/s`."""
     for factor, prefix in ((1e9, "G"), (1e6, "M"), (1e3, "k")):
         if value >= factor:
             return f"{value / factor:.1f} {prefix} {unit}"
@@ -190,17 +191,17 @@ _SIZES = ((1e9, "GB"), (1e6, "MB"), (1e3, "KB"))
 
 
 def time_text(time_ps: float, form: str = ".4g") -> str:
-    """A time in the unit that suits it."""
+    """Format a time in ps in a unit that suits it."""
     return _suited(time_ps, _TIMES, "ps", form)
 
 
 def simulated(time_ps: float) -> str:
-    """When a run is, in the unit that suits it: with all places, as that goes on."""
+    """Format a simulated time in ps in a unit that suits it, always with three decimals."""
     return time_text(time_ps, ".3f")
 
 
 def size(octets: float, form: str = ".6g") -> str:
-    """A size in the unit that suits it, KB being 1000 B."""
+    """Format a size in a unit that suits it; a KB is 1000 B."""
     return _suited(octets, _SIZES, "B", form)
 
 
@@ -212,7 +213,7 @@ def _suited(value: float, units: Sequence[tuple[float, str]], base: str, form: s
 
 
 def duration(seconds: float) -> str:
-    """A wall time for people: `42 s`, `3 min 05 s`, `2 h 10 min`."""
+    """Format a wall time: `42 s`, `3 min 05 s`, `2 h 10 min`."""
     whole = round(seconds)
     if whole < 60:
         return f"{whole} s"
@@ -222,17 +223,17 @@ def duration(seconds: float) -> str:
 
 
 GIVEN_UP = 4
-"""Ports that are named of those of which a watchdog gave up queues."""
+"""Most ports with queues given up by a watchdog that a text names."""
 
 
 def given_up(found: Sequence[Mapping[str, Any]]) -> list[str]:
-    """Say of which queues watchdogs gave up waiting, and what became of the frames."""
-    told = []
+    """Return lines on the queues that watchdogs gave up, and on what became of the frames."""
+    lines = []
     for one in found[:GIVEN_UP]:
         number = f", {many(one['times'], 'time')}, first" if one["times"] > 1 else ""
         flushed = one["flushed_frames"]
         frames = f"{many(flushed, 'frame')} dropped" if flushed else "frames were forwarded"
-        told.append(
+        lines.append(
             f"the watchdog gave up {one['node']} -> {one['peer']} (class "
             f"{', '.join(map(str, one['classes']))}){number} at {simulated(one['first_ps'])}: "
             f"{frames}"
@@ -240,19 +241,19 @@ def given_up(found: Sequence[Mapping[str, Any]]) -> list[str]:
     more = found[GIVEN_UP:]
     if more:
         frames = many(sum(one["flushed_frames"] for one in more), "frame")
-        told.append(f"watchdogs gave up {many(len(more), 'further port')}: {frames} dropped there")
-    return told
+        lines.append(f"watchdogs gave up {many(len(more), 'further port')}: {frames} dropped there")
+    return lines
 
 
 def given_up_ports(ports: Sequence[str]) -> str:
-    """Name the ports of which watchdogs gave up queues, in any of several runs."""
+    """Return a text that names the ports with queues given up by watchdogs, in several runs."""
     more = len(ports) - GIVEN_UP
     some = [*ports[:GIVEN_UP], *([f"{more} more"] if more > 0 else [])]
     return f"watchdogs gave up queues of {series(some)}"
 
 
 def offered(one: Mapping[str, Any]) -> str:
-    """What a group of flows with a load offered, as the summary of a run has it, in a sentence."""
+    """Return a sentence on the load that a group of flows offered, from the summary of a run."""
     bytes_ = "" if one["counts"] == "wire" else " of payload"
     links = "its sources' links" if one["of"] == "sources" else "all hosts' links"
     shares = f"{one['offered']:.2%}{bytes_} of {links} (asked: {one['asked']:.2%})"

@@ -1,7 +1,7 @@
-"""Mechanisms of a user's own: a crate to start from, and a core that has them in the place of ours.
+"""Mechanisms of users: a core that has them replaces Backwater's own.
 
-`backwater new mechanism NAME` writes the crate. It builds an extension module, and a command that
-takes that in the place of `backwater._core`.
+`backwater new mechanism NAME` writes a crate. It builds an extension module, and a command that
+uses the module in place of `backwater._core`.
 """
 
 from __future__ import annotations
@@ -11,18 +11,18 @@ import os
 import sys
 
 CORE = "BACKWATER_CORE"
-"""The environment variable that names the core: processes that a command starts have it, too."""
+"""The environment variable that names the core, also for processes that a command starts."""
 
 
 def use(core: str) -> None:
-    """Take the extension module of this name for `backwater._core`, here and in child processes.
+    """Use the extension module of this name as `backwater._core`, here and in child processes.
 
-    Must come before anything of Backwater is used. Raises `ImportError` if there is no such module
-    or it is no core, and `RuntimeError` if another core is in use already.
+    It must be called before anything of Backwater is used. Raises `ImportError` if the module is
+    missing or is not a core, and `RuntimeError` if another core is in use already.
     """
     module = importlib.import_module(core)
     if not hasattr(module, "Simulation"):
-        raise ImportError(f"{core} is no core of Backwater: it has no Simulation")
+        raise ImportError(f"{core} is not a core of Backwater: it has no Simulation")
     if sys.modules.get("backwater._core", module) is not module:
         raise RuntimeError(f"another core than {core} is in use: import it before backwater")
     sys.modules["backwater._core"] = module
@@ -30,12 +30,12 @@ def use(core: str) -> None:
 
 
 def use_given() -> None:
-    """Take the core that the environment names. Where there is none such the program ends."""
+    """Use the core that the environment names, or end the program if it cannot be imported."""
     core = os.environ[CORE]
     try:
         use(core)
     except ImportError as error:
-        # No command is there yet that could say it, and with another core results would be others.
+        # The command that prints errors is not loaded yet, and another core has other results.
         sys.stderr.write(
             f"error: {CORE} = {core!r}: {error}\n"
             f"hint: install the package that has it, or unset {CORE} for Backwater's own core\n"

@@ -1,4 +1,4 @@
-"""The crate that `backwater new mechanism` writes, from the one in `template`."""
+"""Writes the crate of `backwater new mechanism`, from the one in `template`."""
 
 from __future__ import annotations
 
@@ -11,17 +11,16 @@ from backwater.errors import InputError
 from backwater.files import write_text
 
 TEMPLATE = Path(__file__).parent / "template"
-# The mechanism of the template, and the type that it is.
+# The template's mechanism, as a module, as a type, and in documentation.
 MODEL, TYPE, SHOUTED = "aimd", "Aimd", "AIMD"
-# Letters of a name: it becomes part of the names of files.
+# Longest name, in letters: it becomes part of the names of files.
 LONGEST = 60
-# Where a name of the template stands for one that begins with a dot: archives of packages leave
-# such directories out.
+# Files of the template, with their places in the crate. Archives of packages leave out directories
+# that begin with a dot.
 PLACES = {"cargo-config.toml": ".cargo/config.toml"}
 
-
-# What Rust takes for itself: keywords, those it may have one day, crates that are always there, and
-# what is in scope everywhere (The Rust Reference, "Keywords"; std::prelude), in small letters.
+# Names that Rust has already: keywords, also reserved ones, the standard crates, and what is in
+# scope everywhere (The Rust Reference, "Keywords"; std::prelude), in small letters.
 _TAKEN = """
 abstract as async await become box break const continue crate do dyn else enum extern
 false final fn for gen if impl in let loop macro match mod move mut override priv pub raw
@@ -34,52 +33,55 @@ i16 i32 i64 i128 isize f32 f64
 
 
 def source_tree() -> Path | None:
-    """Give the tree that this package runs from, if it is one."""
+    """Return Backwater's source tree, if this package runs from one."""
     root = Path(__file__).resolve().parents[3]
     return root if is_tree(root) else None
 
 
 def is_tree(path: Path) -> bool:
-    """Whether Backwater's source is there."""
+    """Return whether a directory is Backwater's source tree."""
     return (path / "crates/backwater-binding/Cargo.toml").is_file()
 
 
 def is_address(where: str) -> bool:
-    """Whether it names a repository, and no directory."""
+    """Return whether `where` is the address of a repository, not a directory."""
     return "://" in where or where.startswith("git@")
 
 
 def named(name: str) -> str:
-    """Give the name of a mechanism as a type's. Raises `InputError` if no mechanism can have it."""
+    """Return the name of a mechanism's type. Raises `InputError` for an unusable name."""
     if not re.fullmatch(rf"[a-z][a-z0-9_]{{0,{LONGEST - 1}}}", name):
         raise InputError(
-            f"{name}: this can be no mechanism's name",
-            f"{LONGEST} small letters, digits and `_` at most, a letter first; such as `my_law`",
+            f"{name}: cannot be the name of a mechanism",
+            f"at most {LONGEST} small letters, digits and `_`, a letter first; such as `my_law`",
         )
     if name in _TAKEN.split():
         raise InputError(
-            f"{name}: this can be no mechanism's name: Rust has it for something else",
-            "such as `my_law`",
+            f"{name}: cannot be the name of a mechanism: Rust uses it for something else",
+            "choose a name such as `my_law`",
         )
     if keyword.iskeyword(name):
-        raise InputError(f"{name}: this can be no mechanism's name", "Python has it; `my_law`")
+        raise InputError(
+            f"{name}: cannot be the name of a mechanism: it is a keyword of Python",
+            "choose a name such as `my_law`",
+        )
     if any(item["name"] == name for item in _core.items("mechanisms")):
         raise InputError(
-            f"{name}: a mechanism of Backwater's has this name",
-            "give another; `backwater list mechanisms` names them",
+            f"{name}: a mechanism of Backwater has this name",
+            "choose another; `backwater list mechanisms` lists them",
         )
     return "".join(word.capitalize() for word in name.split("_"))
 
 
 def dependency(krate: str, where: str) -> str:
-    """Say in a manifest where a crate of Backwater's is: in a tree, or in a repository."""
+    """Return the entry of a Cargo.toml for a crate of Backwater: its path or its repository."""
     if is_address(where):
         return f'git = "{where}"'
     return f'path = "{Path(where).resolve() / "crates" / krate}"'
 
 
 def contents(name: str, where: str) -> dict[str, str]:
-    """Give the files of the crate for a mechanism of this name, by their paths in it."""
+    """Return the files of the crate for a mechanism of this name, by their paths in the crate."""
     of_type = named(name)
 
     def renamed(text: str) -> str:
@@ -102,11 +104,11 @@ def contents(name: str, where: str) -> dict[str, str]:
 
 
 def write_crate(name: str, to: Path, where: str | None, *, replace: bool = False) -> list[str]:
-    """Write a crate with a mechanism of this name into `to`; give the paths of its files in it.
+    """Write a crate with a mechanism of this name into `to`, and return the paths of its files.
 
     `where`: Backwater's source, a directory or the address of a repository; by default the tree
-    that this package runs from. Raises `InputError` if there is none, no mechanism can have the
-    name, or a file is there already and nothing says to replace it.
+    that this package runs from. Raises `InputError` if the source is unknown, the name is unusable,
+    or a file exists already and `replace` is false.
     """
     tree = source_tree()
     if where is None and tree is None:
@@ -117,13 +119,13 @@ def write_crate(name: str, to: Path, where: str | None, *, replace: bool = False
     where = str(tree) if where is None else where
     if not is_address(where) and not is_tree(Path(where)):
         raise InputError(
-            f"{where}: no source of Backwater's is there",
+            f"{where}: is not Backwater's source",
             "--backwater takes the directory of a clone, or the address of a repository",
         )
     files = contents(name, where)
     lock = Path(where) / "Cargo.lock"
     if lock.is_file():
-        # The versions of other people's crates that Backwater is tested with.
+        # The versions of other crates that Backwater is tested with.
         files["Cargo.lock"] = lock.read_text(encoding="utf-8")
     there = [path for path in files if (to / path).exists()]
     if there and not replace:

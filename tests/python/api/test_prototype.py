@@ -1,10 +1,10 @@
-"""Congestion controls that are Python classes, beside the same laws in Rust.
+"""Congestion controls as Python classes, compared with the same algorithms in Rust.
 
-The two laws here are those of RFC 8257 and of Swift, as their mechanisms have them: what comes of
-them must be the same to the picosecond, since a prototype hears what a mechanism hears.
+The two algorithms are those of RFC 8257 and Swift, as in their mechanisms. Results must be equal to
+the picosecond, since a prototype gets the same calls as a mechanism.
 """
 
-# Hooks are called with what they may not need.
+# Hooks have arguments that they may not use.
 # ruff: noqa: ARG002
 
 from __future__ import annotations
@@ -37,7 +37,7 @@ kmax = "60 KB"
 
 
 class Idle(Control):
-    """Bounds nothing."""
+    """Has no limits."""
 
 
 class Dctcp(Control):
@@ -136,7 +136,7 @@ class Swift(Control):
 
 
 class Fixed(Control):
-    """A window that stays."""
+    """A constant window."""
 
     packets = 4
 
@@ -149,7 +149,7 @@ def incast(buffer: str = "4 MB") -> Scenario:
 
 
 def ends(scenario: Scenario) -> tuple[str | None, list[int | None]]:
-    """Give the fingerprint of a run and the completion time of each flow."""
+    """Return the fingerprint of a run and the completion time of each flow."""
     run = scenario.run()
     assert run.summary["flows_done"] == 8
     return run.fingerprint, run.flows.column("fct_last_ack_ps").to_pylist()
@@ -157,7 +157,7 @@ def ends(scenario: Scenario) -> tuple[str | None, list[int | None]]:
 
 @pytest.mark.parametrize("buffer", ["4 MB", "150 KB"])
 def test_dctcp_ends_when_the_mechanism_does(buffer: str) -> None:
-    """With marks alone, and with losses."""
+    """With marks only, and with losses."""
     run = incast(buffer).prototype(Dctcp).run()
     assert (run.summary["drops"] > 0) == (buffer == "150 KB")
     assert ends(incast(buffer).prototype(Dctcp)) == ends(incast(buffer).enable("dctcp"))
@@ -179,7 +179,7 @@ def test_swift_ends_when_the_mechanism_does(buffer: str) -> None:
 
 
 def test_a_parameter_is_the_class_attribute_unless_it_is_given() -> None:
-    """Four packets take what a window of four takes, and two what the window of the NIC takes."""
+    """Four packets take as long as with a window of four, two as long as with the NIC's window."""
     for packets, scenario in (
         (4, incast().prototype(Fixed)),
         (2, incast().prototype(Fixed, packets=2)),
@@ -202,7 +202,7 @@ def test_a_rate_holds_until_it_is_set_again() -> None:
 
     alone = incast().set("flow.incast.from", "1")
     run = alone.prototype(Paced).run()
-    # 20 us at 10 Gb/s and the rest at 100, of frames with their headers.
+    # Frames with their headers: 20 us at 10 Gb/s, and the rest at 100 Gb/s.
     (time,) = run.flows.column("fct_last_ack_ps").to_pylist()
     (fast,) = alone.run().flows.column("fct_last_ack_ps").to_pylist()
     assert time is not None
@@ -235,7 +235,7 @@ def test_it_says_that_it_is_slow() -> None:
 
 
 def test_results_are_known_by_the_source() -> None:
-    """Two classes of one name are two controls, and a scenario keeps its own."""
+    """Two classes with the same name are two controls, and each scenario keeps its own."""
 
     def made(packets: int) -> type[Control]:
         class Law(Control):
@@ -260,7 +260,7 @@ def test_results_are_known_by_the_source() -> None:
 
 
 def test_a_class_is_known_by_what_it_takes_from_around_it() -> None:
-    """Made twice by one function, with another value: two controls of one source."""
+    """A function makes two classes with different values: two controls from one source."""
 
     def made(packets: int) -> type[Control]:
         class Around(Control):
@@ -294,7 +294,7 @@ def test_an_exception_says_where_it_was_raised(tmp_path: Path) -> None:
 
 
 def test_a_hook_that_would_do_nothing_is_refused() -> None:
-    """Called, a generator only begins to exist."""
+    """A call of a generator does not run its body."""
 
     class Lazy(Control):
         def on_ack(self, ack: Acknowledgement) -> Iterator[None]:  # type: ignore[override]
@@ -353,7 +353,7 @@ def test_a_timer_that_cannot_be_is_refused(delay_ps: float, token: int, reason: 
 
 
 def test_a_timer_may_open_a_window_of_nothing() -> None:
-    """Nothing is sent before: the flow ends 2 us later than with that window from the start."""
+    """Nothing is sent before the timer: the flow ends 2 us later than with an initial window."""
 
     class Late(Control):
         packets = 10
@@ -378,7 +378,7 @@ def test_a_timer_may_open_a_window_of_nothing() -> None:
         ("on_akc", lambda *_: None, "did you mean on_ack"),
         ("onLoss", lambda *_: None, "did you mean on_loss"),
         ("on_ack", lambda _: None, r"write def on_ack\(self, ack\)"),
-        ("on_ack", staticmethod(lambda _: None), "is no plain method"),
+        ("on_ack", staticmethod(lambda _: None), "is not a plain method"),
         ("on_start", 5, r"write def on_start\(self\)"),
     ],
 )
@@ -391,7 +391,7 @@ WIDE = 3
 
 
 def test_a_class_is_known_by_all_that_decides_about_a_run(monkeypatch: pytest.MonkeyPatch) -> None:
-    """By laws that it takes from around it, globals, attributes, and constants of typed-in code."""
+    """Closures, globals, attributes, and constants of interactive code are part of the name."""
 
     def made(law: object) -> type[Control]:
         class Taken(Control):
@@ -493,7 +493,7 @@ def test_it_cannot_be_saved(tmp_path: Path) -> None:
 
 
 def test_a_scenario_takes_its_class_to_another_process() -> None:
-    """As points of a sweep do: the class goes by its name."""
+    """As for points of a sweep: the class is pickled by its name."""
     scenario = incast().prototype(Fixed, packets=3)
     again = pickle.loads(pickle.dumps(scenario))
     assert ends(again) == ends(scenario)

@@ -17,7 +17,7 @@ MATRIX = "Nodes 2\nConnections 1\n0->1 id 1 start 0 size 1000\n"
 ASKED: dict[str, str] = {
     # What the option is called, not what a function of Python or the core calls it.
     "run hot.toml --until soon --save f": "--until: `soon` is not a time\nhint: write",
-    "run hot.toml --every 1ps --save f": "--every 1ps: a run cannot be saved more often\nhint: as",
+    "run hot.toml --every 1ps --save f": "--every 1ps: less than 1 us of simulated time\nhint: at",
     "run hot.toml --capture nope -o c": "--capture: `nope` names no port\nhint: give all",
     "run hot.toml --capture s0:9 -o c": "--capture: `s0:9` names no port\nhint: s0 has the ports",
     "run hot.toml --capture s0 -o c --capture-kind x": "--capture-kind: `x` is no kind of\nhint: k",
@@ -34,11 +34,11 @@ ASKED: dict[str, str] = {
     "import m.cm -o n.toml --response x": "--response: `x` is not a time\nhint: write",
     "import m.cm -o n.toml --response 2s": "--response 2s: too long for a port\nhint: at most 1 s",
     "import m.cm -o n.toml --servers 0": "--servers 0: out of range\nhint: from 1 to 4096",
-    "import m.cm -o n.toml --start-unit ms": "--start-unit ms: no such unit\nhint: us or ps",
+    "import m.cm -o n.toml --start-unit ms": "--start-unit ms: unknown unit\nhint: us or ps",
     # What is given, and what would do in its place.
     "import nope.cm": "nope.cm: there is no such file\nhint: name files of another tool",
-    "import hot.toml": "hot.toml: is a scenario of Backwater's\nhint: `backwater run hot.toml` run",
-    "import hot.toml -o n.toml": "hot.toml: is a scenario of Backwater's\nhint: `backwater run hot",
+    "import hot.toml": "hot.toml: is a scenario of Backwater\nhint: `backwater run hot.toml` run",
+    "import hot.toml -o n.toml": "hot.toml: is a scenario of Backwater\nhint: `backwater run hot",
     "import m.cm -o n.toml --fabric nope.toml": "--fabric nope.toml: there is no such file\nhint: ",
     "import m.cm -o n.toml --fabric hot.toml@pfc": "--fabric hot.toml@pfc: there is no such file\n"
     "hint: the variants of hot.toml come with it: --fabric hot.toml, then n.toml@pfc",
@@ -47,16 +47,16 @@ ASKED: dict[str, str] = {
     "compare hot.toml hot.toml@pfc --out run": "run: holds results of a run\nhint: give --out",
     "sweep hot.toml --variant pfc,pfc": "--variant pfc: is named twice\nhint: leave one out",
     "report run --figures hot.toml": "--figures hot.toml: is a file, not a directory\nhint: name",
-    "report runs/seed-9": "runs/seed-9: there is no run of that seed\nhint: there are runs/seed-1,",
-    "deck runs/seed-9": "runs/seed-9: there is no run of that seed\nhint: there are runs/seed-1,",
-    "jobs runs/seed-9": "runs/seed-9: there is no run of that seed\nhint: there are runs/seed-1,",
+    "report runs/seed-9": "runs/seed-9: the series has no run with that seed\nhint: its",
+    "deck runs/seed-9": "runs/seed-9: the series has no run with that seed\nhint: its",
+    "jobs runs/seed-9": "runs/seed-9: the series has no run with that seed\nhint: its",
     "jobs runs": "runs: holds a series of runs, not a run\nhint: its runs are runs/seed-N",
     "jobs points": "points: holds a sweep, not a run\nhint: name a directory that `backwater",
     "jobs nope": "nope: not a result directory, it has no manifest.json\nhint: name a directory "
     "that `backwater run --out` wrote",
     "export nope --to fct": "nope: not a result directory, it has no manifest.json\nhint: name a "
     "directory that `backwater run --out` wrote",
-    "export runs --to fct --run 9": "runs/seed-9: there is no run of that seed\nhint: there are ru",
+    "export runs --to fct --run 9": "runs/seed-9: the series has no run with that seed\nhint: its ",
     "export run --to goal": "run: the run has no jobs\nhint: GOAL is of jobs",
     "export run --to qlen": "run: the run has no samples of queue lengths\nhint: run it with",
 }

@@ -291,7 +291,7 @@ def test_a_name_that_is_too_long_is_no_fault_of_ours(
 
 @pytest.mark.parametrize("name", ["fn", "struct", "gen", "self", "crate", "option", "std", LONG])
 def test_a_mechanism_has_a_name_that_rust_has_not(name: str) -> None:
-    with pytest.raises(InputError, match=f"{name}: this can be no mechanism's name"):
+    with pytest.raises(InputError, match=f"{name}: cannot be the name of a mechanism"):
         named(name)
 
 

@@ -83,7 +83,7 @@ def test_python_has_a_cluster_run_the_seeds(
     assert all(
         mine.flows.equals(its.flows) for mine, its in zip(here.runs, elsewhere.runs, strict=True)
     )
-    with pytest.raises(InputError, match="workers: is of several runs"):
+    with pytest.raises(InputError, match="workers: is for several runs"):
         cast("Any", scenario).run(workers=there)
 
 

@@ -22,26 +22,26 @@ BOTH = "htsim_uec -end 1000 -sender_cc -receiver_cc"
 
 @pytest.fixture(autouse=True)
 def home(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
-    """A directory of the test's own, with the user's cache in it."""
+    """Change to the test's directory, with the user's cache in it."""
     monkeypatch.chdir(tmp_path)
     monkeypatch.setenv("XDG_CACHE_HOME", str(tmp_path / "cache"))
     return tmp_path
 
 
 def ends(scenario: Path) -> list[str]:
-    """When each flow ends, in us, with six digits as htsim prints them."""
+    """Return the end of each flow, in us, to six digits as htsim prints them."""
     flows = backwater.load(scenario).run().flows.sort_by("flow_id").to_pylist()
     return [f"{(flow['start_ps'] + flow['fct_last_ack_ps']) / 1e6:.6g}" for flow in flows]
 
 
-# Ends of ten messages of one connection, in us: what htsim_uec keeps of each, printed by it.
+# Ends of ten messages of one connection, in us, as printed by htsim_uec.
 TEN_MESSAGES = [
     *("18.0067", "20.6627", "24.6467", "27.3027", "31.2867"),
     *("33.9427", "37.9267", "40.5827", "44.5667", "46.8907"),
 ]
 
 
-# What htsim_uec of uet-htsim at 40ccb05 prints: the published outputs of its validate files.
+# Output of htsim_uec of uet-htsim at 40ccb05: the published results of its validate files.
 @pytest.mark.parametrize(
     ("name", "command", "expected"),
     [
@@ -72,8 +72,8 @@ def test_a_serial_all_to_all_runs_to_its_end_in_the_order_of_its_triggers() -> N
     done = backwater.import_(FILES / "alltoall_serial_16n.cm", "serial.toml", command=UEC)
     flows = backwater.load(done.path).run().flows.to_pylist()
     assert [flow["state"] for flow in flows] == ["complete"] * 240
-    # Each of the file's 16 chains: a flow starts when the sender of the one before has its last
-    # acknowledgement.
+    # In each of the file's 16 chains, a flow starts when the sender of the one before has got its
+    # last acknowledgement.
     started = {flow["flow_id"] % 2**40: flow["start_ps"] for flow in flows}
     ended = {flow["flow_id"] % 2**40: flow["start_ps"] + flow["fct_last_ack_ps"] for flow in flows}
     firsts = [number for number, start in started.items() if start == 0]
@@ -132,11 +132,11 @@ def test_run_and_check_take_a_matrix_as_it_is(command: Command) -> None:
     command("run", "one.cm", "--out", "there", code=0)
     assert backwater.open_run("there").flows["bytes"].to_pylist() == [2_000_000]
     command("compare", "one.cm", "one.cm,ack.bytes=64 B", "--out", "both", code=0)
-    # The table that a result names is where the scenario beside it says.
+    # The table is where the scenario beside the results names it.
     command("run", "there/scenario.toml", "--out", "again", code=0)
 
 
-# Two servers of two GPUs, what they send, and the program's configuration.
+# Two servers of two GPUs, their messages, and the program's configuration.
 SIMAI = {
     "workload.txt": "MICRO all_gpus: 4\n1\nexchange -1 1 NONE 0 1 NONE 0 1 ALLTOALL 65536 1\n",
     "topology.txt": "9 2 2 3 10 H100\n4 5 6 7 8\n"
@@ -161,15 +161,15 @@ def test_run_and_check_take_files_that_belong_together(command: Command) -> None
     given = backwater.open_run("given")
     assert given.fingerprint == backwater.open_run("imported").fingerprint
     assert given.manifest["beside"] == ["topology.txt", "SimAI.conf"]
-    # What is said of the results knows all of the files again.
+    # Texts about the results name all of the files.
     command("compare", "given", "given+ecn", "--out", "both", code=0)
     assert backwater.load(*files).run().fingerprint == given.fingerprint
-    # Seeds of a series, and the command that goes on with it.
+    # A series of seeds, and the command that continues it.
     command("run", *files, "--seeds", "2", "--out", "series", code=0)
 
 
 def test_a_scenario_is_given_alone(command: Command) -> None:
-    """A file that ends with .toml, or stdin, is a scenario; all others are of another tool."""
+    """A file that ends with .toml, or stdin, is a scenario; any other is of another tool."""
     shutil.copy(FILES / "one.cm", "one.cm")
     text = (
         '[topology]\nkind = "star"\nhosts = 16\nrate = "100 Gb/s"\nlink_delay = "1 us"\n'
@@ -181,20 +181,20 @@ def test_a_scenario_is_given_alone(command: Command) -> None:
         for given, reason, hint in [
             (
                 ["a.toml", "b.toml"],
-                "a.toml and b.toml: are 2 scenarios, and one is given at a time",
+                "a.toml and b.toml: are 2 scenarios, and only one can run at a time",
                 "`backwater compare a.toml b.toml` runs them beside each other",
             ),
             (
                 ["one.cm", "a.toml"],
-                "a.toml: is a scenario, and is given alone",
-                "`backwater import one.cm --fabric a.toml --out NAME.toml` makes one of both",
+                "a.toml: is a scenario, and must be alone",
+                "`backwater import one.cm --fabric a.toml --out NAME.toml` makes a scenario of",
             ),
             (
                 ["a.toml", "sfc"],
-                "sfc: there is no such file, and a.toml is a scenario, which is given alone",
+                "sfc: there is no such file, and a.toml is a scenario, which must be alone",
                 "`--with MECHANISM`",
             ),
-            (["-", "a.toml"], "-: is a scenario from stdin, and is given alone", "leave one"),
+            (["-", "a.toml"], "-: is a scenario from stdin, and must be alone", "leave one"),
             (["one.cm", "absent.topo"], "absent.topo: there is no such file", ""),
             (["one.cm", "one.cm"], "one.cm", "hint: "),
         ]:
@@ -202,12 +202,12 @@ def test_a_scenario_is_given_alone(command: Command) -> None:
             assert done.code == 2, (given, done)
             assert reason in done.err, (given, done)
             assert hint in done.err, (given, done)
-    # What the hint says works.
+    # The command in the hint works.
     command("import", "one.cm", "--fabric", "a.toml", "--out", "NAME.toml", code=0)
 
 
 def named_flows(size: int) -> str:
-    """Give 20 flows of one size, as many as make a table."""
+    """Return 20 flows of one size, enough for a table."""
     rows = [f"{n % 2} {1 - n % 2} 3 100 {size} 2.0" for n in range(20)]
     return "\n".join([str(len(rows)), *rows]) + "\n"
 
@@ -223,7 +223,7 @@ def test_files_that_an_imported_file_names_are_imported_anew(command: Command) -
     command("run", "config.txt", "--out", "second", code=0)
     assert set(backwater.open_run("first").flows["bytes"].to_pylist()) == {1000}
     assert set(backwater.open_run("second").flows["bytes"].to_pylist()) == {2000}
-    # What the first result names is as it was, and so is its run.
+    # The table of the first results is unchanged, and so is their run.
     assert len(first) == 2
     assert {path: path.read_bytes() for path in first} == first
     command("run", "first/scenario.toml", "--out", "again", code=0)
@@ -259,9 +259,9 @@ def test_an_imported_clock_is_the_longest_that_is_allowed(control: int, octets: 
 
 
 def test_flows_behind_a_wide_trunk_end_when_they_do_in_ns3() -> None:
-    """DCTCP, four flows to one host and a victim: what HPCC's ns-3 code took, in ns.
+    """DCTCP, four flows to one host and a victim, with the times of HPCC's ns-3 code, in ns.
 
-    It cuts starts off: the third began a nanosecond earlier.
+    That code truncates starts: the third began a nanosecond earlier.
     """
     config = (
         "TOPOLOGY_FILE topology.txt\nFLOW_FILE flow.txt\nCC_MODE 8\nEWMA_GAIN 0.0625\nHAS_WIN 1\n"
@@ -314,12 +314,12 @@ def test_a_matrix_comes_back_as_it_was(command: Command) -> None:
         "13->5 id 7 start 40000000 size 4086\n"
     )
     Path("three.cm").write_text(text)
-    # Times of an export are picoseconds unless it is told otherwise.
+    # Times of an export are picoseconds by default.
     command("import", "three.cm", "--start-unit", "ps", code=0)
     command("run", "three.toml", "--out", "there", code=0)
     command("export", "there", "--to", "cm", "-o", "back.cm", code=0)
     assert Path("back.cm").read_text() == text
-    # And its table, which the second import writes anew.
+    # And its table, which the second import rewrites.
     before = Path("three.flows.csv").read_text()
     command("import", "back.cm", "--start-unit", "ps", code=0)
     assert Path("back.flows.csv").read_text() == before
@@ -331,7 +331,7 @@ def test_formats_are_listed(command: Command) -> None:
 
 
 def test_tables_that_are_there_are_not_replaced(tmp_path: Path) -> None:
-    """Their names follow from the scenario's, which is not there yet."""
+    """Their names follow from the scenario's, which does not exist yet."""
     matrix = tmp_path / "one.cm"
     matrix.write_text("Nodes 16\nConnections 1\n0->13 id 1 start 0 size 2000000\n")
     mine = tmp_path / "o.flows.csv"
@@ -373,7 +373,7 @@ def test_what_is_there_is_kept_without_force(command: Command) -> None:
 def test_a_place_that_may_not_be_written_is_said_once_the_files_are_read(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    """And it is said as what it is, whichever file system was used meanwhile."""
+    """The error names the reason, whichever file system was used meanwhile."""
     monkeypatch.setattr("backwater.import_files.os.access", lambda *_: False)
     file, target = tmp_path / "a.cm", tmp_path / "there" / "new.toml"
     file.write_text("Nodes 2\nConnections 1\n0->5 id 1 start 0 size 5\n")

@@ -1,4 +1,4 @@
-"""Files of HPCC's ns-3 code: what is imported runs as the scenario by hand does."""
+"""Files of HPCC's ns-3 code: their import runs as a scenario written by hand does."""
 
 from __future__ import annotations
 
@@ -13,7 +13,7 @@ from kit.tree import ROOT
 
 FILES = ROOT / "crates/backwater-import/tests/files/hpcc"
 
-# The published run: three flows into host 0 and a victim, and the ways that they took.
+# The published run: three flows into host 0 and a victim, and their paths.
 FLOWS = """4
 8 0 3 100 20000000 2.000000000
 16 0 3 101 20000000 2.000000000
@@ -39,7 +39,7 @@ CHANGED = {
 
 
 def leaf_spine() -> str:
-    """Give 128 hosts under 16 leaves and 8 spines, 200 Gb/s and 1 us a link."""
+    """Return 128 hosts under 16 leaves and 8 spines, 200 Gb/s and 1 us a link."""
     links = [(host, 128 + host // 8) for host in range(128)]
     links += [(128 + leaf, 144 + spine) for leaf in range(16) for spine in range(8)]
     switches = " ".join(map(str, range(128, 152)))
@@ -57,7 +57,7 @@ def test_a_published_run_is_the_scenario_by_hand(tmp_path: Path) -> None:
     files = [tmp_path / "config.txt", tmp_path / "ways.txt"]
     done = backwater.import_(files, tmp_path / "ours.toml")
     assert done.kinds == ["hpcc-config", "hpcc-paths"]
-    # By 200 us senders have been paused.
+    # Senders have been paused by 200 us.
     runs = [
         backwater.load(path).set("stop.at", "200 us").run()
         for path in (done.path, ROOT / "scenarios/ns3-incast.toml")
@@ -65,7 +65,7 @@ def test_a_published_run_is_the_scenario_by_hand(tmp_path: Path) -> None:
     assert runs[0].fingerprint == runs[1].fingerprint
 
 
-# What run.py of that code gives the controls at 100 Gb/s, and marks at 300 KB.
+# The parameters of controls in run.py of that code at 100 Gb/s, with marks at 300 KB.
 CONTROLS = {
     "3": {"INT_MULTI": "4", "EWMA_GAIN": "0.00390625"},
     "8": {"DCTCP_RATE_AI": "615Mb/s", "EWMA_GAIN": "0.0625"},
@@ -80,7 +80,7 @@ CONTROLS = {
 def test_controls_end_when_those_of_the_code_did(
     tmp_path: Path, mode: str, mean: float, last: float, peak: int
 ) -> None:
-    """Eight flows of 256 KB into a host: times in us and the queue in bytes, measured there."""
+    """Eight flows of 256 KB into a host: times in us and queue in bytes, as in that code."""
     own = [line.split(maxsplit=1) for line in (FILES / "config.txt").read_text().splitlines()]
     config = {
         **dict(own),
@@ -111,12 +111,12 @@ def test_controls_end_when_those_of_the_code_did(
     assert sum(times) / len(times) == pytest.approx(mean, rel=0.025)
     assert max(times) == pytest.approx(last, rel=0.0125)
     queues = pl.DataFrame(run.ports)["max_egress_bytes"].to_list()
-    # PINT's packets take a nanosecond longer here: a packet or two more wait.
+    # PINT's packets take a nanosecond longer than in that code: one or two more packets wait.
     assert max(queues) == pytest.approx(peak, abs=2100 if mode == "10" else 0)
 
 
 def test_hosts_of_several_links_run_without_a_timer(tmp_path: Path) -> None:
-    """Three senders of two links into one receiver: the run is over with them."""
+    """Three senders with two links each send to one receiver: the run ends with them."""
     own = [line.split(maxsplit=1) for line in (FILES / "config.txt").read_text().splitlines()]
     changed = {
         "LINK_DOWN": "0 0 0",

@@ -1,4 +1,4 @@
-"""Topologies of NCCL: transfers between GPUs take their closed form on each kind of way."""
+"""Topologies of NCCL: transfers between GPUs match their closed form on each kind of path."""
 
 from __future__ import annotations
 
@@ -32,8 +32,8 @@ def test_transfers_take_their_closed_form(tmp_path: Path) -> None:
     text = text.replace('buffer_per = "none"', 'buffer_per = "none"\nlatency = "300 ns"')
     done.path.write_text(text + FLOWS)
     flows = backwater.load(done.path).run().flows.sort_by("flow_id").to_pylist()
-    # A packet takes 10 ns by 18 NVLinks of 20.6 GB/s, and 74.16 ns at 400 Gb/s. By NVLink and on
-    # one rail there is one switch between, across rails there are a leaf, a spine and a leaf.
+    # A packet takes 10 ns by 18 NVLinks of 20.6 GB/s, and 74.16 ns at 400 Gb/s. A path by NVLink or
+    # on one rail has one switch; one across rails has a leaf, a spine and a leaf.
     nvlink, port, switch = 10_000, 74_160, 300_000
     expected = [
         (PACKETS + 1) * nvlink + 2 * 25_000 + switch,

@@ -1,4 +1,4 @@
-"""Files of SimAI: a collective that is imported takes its closed form."""
+"""Files of SimAI: the time of an imported collective matches its closed form."""
 
 from __future__ import annotations
 
@@ -16,7 +16,7 @@ buffer_per = "none"
 latency = "300 ns"
 """
 PACKET, WAY = 80_000, 2 * 500_000 + 300_000
-"""Time of a packet at 100 Gb/s, and of the way without it, in ps."""
+"""Time of a packet at 100 Gb/s, and of the path without it, in ps."""
 PACKETS = 16
 """Packets of a rank's part."""
 
@@ -41,7 +41,7 @@ def test_a_micro_test_takes_the_closed_form_of_a_ring(
     tmp_path: Path, ranks: int, kind: str, passes: int
 ) -> None:
     run = micro_test(tmp_path, ranks, kind)
-    # A phase is over when its last packet has gone over both links behind the others.
+    # A phase ends when its last packet has crossed both links after the others.
     phase = (PACKETS + 1) * PACKET + WAY
     (collective,) = run.collectives.to_pylist()
     assert collective["end_ps"] - collective["start_ps"] == passes * (ranks - 1) * phase

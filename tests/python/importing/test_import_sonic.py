@@ -1,4 +1,4 @@
-"""SONiC's configurations: each verdict of an import, and the run that shows it."""
+"""Configurations of SONiC: each verdict of an import, and a run that confirms it."""
 
 from __future__ import annotations
 
@@ -18,12 +18,12 @@ POOL = "ingress_lossless_pool"
 
 @pytest.fixture(autouse=True)
 def home(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    """A directory of the test's own."""
+    """Change to the test's directory."""
     monkeypatch.chdir(tmp_path)
 
 
 def config(**tables: dict[str, dict[str, str]]) -> dict[str, Any]:
-    """The fixture with other fields: eight ports of 100 Gb/s, 8 MB to share, 160 KB of headroom."""
+    """Return the fixture with other fields: 8 ports of 100 Gb/s, 8 MB shared, 160 KB headroom."""
     database: dict[str, Any] = json.loads(LEAF.read_text())
     for table, entries in tables.items():
         for key, fields in entries.items():
@@ -34,7 +34,7 @@ def config(**tables: dict[str, dict[str, str]]) -> dict[str, Any]:
 def imported(
     database: dict[str, Any], memory: str, response: str | None = None
 ) -> dict[str, dict[str, Any]]:
-    """Import it; its verdicts by question."""
+    """Import it, and return its verdicts by question."""
     Path("leaf.json").write_text(json.dumps(database))
     done = backwater.import_("leaf.json", "leaf.toml", memory=memory, response=response, force=True)
     assert done.kinds == ["sonic-config-db"]
@@ -42,14 +42,14 @@ def imported(
 
 
 def totals(scenario: str) -> dict[str, int]:
-    """Sums over all ports of a run, of what verdicts look at."""
+    """Return sums, over all ports of a run, of the numbers that decide verdicts."""
     ports = backwater.load(scenario).run().ports.to_pylist()
     columns = ("drop_frames", "flushed_frames", "marked_frames", "pauses_sent")
     return {column: sum(port[column] for port in ports) for column in columns}
 
 
 def warnings(scenario: str) -> str:
-    """What `check` warns of."""
+    """Return the warnings of `check`."""
     return "\n".join(str(warning) for warning in backwater.load(scenario).check())
 
 
@@ -86,7 +86,7 @@ def test_ports_may_have_the_names_of_what_is_no_port() -> None:
 )
 @pytest.mark.parametrize("limit", ["dynamic_th", "static_th"])
 def test_headroom(limit: str, response: str | None, need: int) -> None:
-    """The verdict is what `check` says of its scenario, and what the run shows."""
+    """The verdict agrees with `check` of its scenario, and with the run."""
     for headroom in (need, need - 1, 20_000):
         profile = {"xoff": str(headroom), "size": str(18432 + headroom)}
         database = config(BUFFER_PROFILE={PROFILE: profile})
@@ -103,7 +103,7 @@ def test_headroom(limit: str, response: str | None, need: int) -> None:
 
 
 def test_a_headroom_that_is_enough_only_for_ports_that_stop_at_once() -> None:
-    """400 Gb/s over 100 m with 125,000 B, which are enough at once and not in 802.3's 1158.4 ns.
+    """400 Gb/s over 100 m with 125,000 B: enough without a response, not with 802.3's 1158.4 ns.
 
     A frame takes 182.84 ns there, a PFC frame 1.68 ns, the cable 500 ns: 1184.52 ns without a
     response are 59,097 B beside two frames. Annex N: 2 x 73,136 + 672 + 2 x 200,000 + 2 x 491,520
@@ -136,9 +136,9 @@ def test_headroom_is_lost_by_the_octet(cable: str, frames: int, limit: str) -> N
     """The run shows the worst case of whole frames.
 
     A frame of 9122 B and its gap take 182.84 ns at 400 Gb/s, a PFC frame 1.68 ns. The pause waits
-    for the frame that has just begun (less 0.1 ns), and is under way for 25 or 1500 ns, as is what
-    is sent meanwhile: 182.74 + 1.68 + 50 ns are 1.28 frames, and with 3000 ns 17.4. The sender ends
-    the one that it has begun: 2 and 18. Before them comes one that finds no room below the limit.
+    for the frame that has just begun (less 0.1 ns), and travels for 25 or 1500 ns, as do frames
+    sent meanwhile: 182.74 + 1.68 + 50 ns are 1.28 frames, and with 3000 ns 17.4. The sender ends
+    the frame that it has begun: 2 and 18. One more, before them, finds no room below the limit.
     """
     most = 9122 * frames
     for headroom in (most, most - 1):
@@ -159,7 +159,7 @@ def test_headroom_is_lost_by_the_octet(cable: str, frames: int, limit: str) -> N
 
 @pytest.mark.parametrize(("headroom", "enough"), [(32_438, True), (20_000, False)])
 def test_headroom_that_all_share(headroom: int, enough: bool) -> None:
-    """Nothing is set aside, and lossy traffic that finds no room is not counted as lost."""
+    """Nothing is reserved, and lossy traffic that finds no room is not counted as lost."""
     database = config(
         BUFFER_POOL={POOL: {"xoff": str(16 * headroom)}},
         BUFFER_PROFILE={PROFILE: {"xoff": "40000", "size": "0"}},
@@ -172,7 +172,7 @@ def test_headroom_that_all_share(headroom: int, enough: bool) -> None:
 
 @pytest.mark.parametrize(
     # A pool beside its headroom, a 32nd of 258,035,400 + 81,553,920 B in 267 MB; and the same pool
-    # less its headroom, which fits. Both in the same memory.
+    # minus its headroom, which fits into the same memory.
     ("size", "legal"),
     [(8_063_606, False), (5_515_046, True)],
 )
@@ -220,7 +220,7 @@ def test_ecn_before_pfc(kmin: str, kmax: str, marks_first: bool) -> None:
 
 
 def test_ports_that_never_mark_are_paused_before_any_mark() -> None:
-    """WRED at one of eight ports: the verdict is not of that one, and the run is of the others."""
+    """WRED at one of eight ports: verdict and run concern the other ports."""
     database = config()
     for key in [key for key in database["QUEUE"] if not key.startswith("Ethernet0|")]:
         del database["QUEUE"][key]
@@ -239,7 +239,7 @@ def test_ports_that_never_mark_are_paused_before_any_mark() -> None:
 def test_a_watchdog_fires_in_a_pause_of_congestion(
     detection: str, holds: bool, action: str
 ) -> None:
-    """Six of eight ports of 100 Mb/s hold 6 MB, 480 ms; all memory, 10.9 MB, leaves in 870 ms."""
+    """Six of eight ports of 100 Mb/s hold 6 MB, or 480 ms; all memory, 10.9 MB, takes 870 ms."""
     names = [f"Ethernet{number}" for number in range(0, 32, 4)]
     times = {"detection_time": detection, "restoration_time": "100", "action": action}
     database = config(

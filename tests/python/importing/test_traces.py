@@ -1,4 +1,4 @@
-"""Schedules and traces of messages: imported and run, they take as long as is computed by hand."""
+"""Imported schedules and traces of messages take as long as computed by hand."""
 
 from __future__ import annotations
 
@@ -14,12 +14,12 @@ FILES = ROOT / "crates/backwater-import/tests/files"
 
 @pytest.fixture(autouse=True)
 def home(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    """A directory of the test's own."""
+    """Change to the test's directory."""
     monkeypatch.chdir(tmp_path)
 
 
 def time_of(name: str, *files: Path, command: str = "") -> int:
-    """How long the job of imported files takes, in ps."""
+    """Return how long the job of imported files takes, in ps."""
     done = backwater.import_(list(files), f"{name}.toml", command=command)
     (job,) = backwater.load(done.path).run().jobs.to_pylist()
     return int(job["duration_ps"])
@@ -28,8 +28,8 @@ def time_of(name: str, *files: Path, command: str = "") -> int:
 @pytest.mark.parametrize("ending", ["goal", "bin"])
 def test_a_tree_takes_its_depth_times_a_hop(ending: str) -> None:
     # 1 B with 62 B of headers and 20 B of gap at 400 Gb/s, twice; 500 ns a link and 300 ns in the
-    # switch. Each rank of the deepest way, 0 1 3 7 15 31, is the first one that its sender serves.
-    # The acknowledgement, of 66 B and the gap, leaves a rank before what it sends on.
+    # switch. Each rank on the deepest path, 0 1 3 7 15 31, is the first that its sender serves. The
+    # acknowledgement, of 66 B and the gap, leaves a rank before the data that it sends on.
     octet = 20
     hop = 2 * (1 + 62 + 20) * octet + 2 * 500_000 + 300_000
     acknowledgement = (66 + 20) * octet
@@ -43,7 +43,7 @@ def test_msccl_and_chakra_forms_of_an_all_reduce_take_as_long() -> None:
     msccl = time_of("msccl", FILES / "msccl/custom_allreduce.xml", command=command)
     traces = [FILES / f"chakra/custom_allreduce.{rank}.et" for rank in range(8)]
     assert time_of("chakra", *traces) == msccl
-    # 14 transfers of 128 KiB, of which each octet takes 20 ps, and 7 reductions.
+    # 14 transfers of 128 KiB, at 20 ps an octet, and 7 reductions.
     assert msccl > 14 * 131_072 * 20 + 7 * 7_000_000
 
 

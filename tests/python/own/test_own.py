@@ -1,6 +1,6 @@
-"""Mechanisms of a user's own: the crate that is written, and the core that is taken.
+"""Mechanisms of users: the crate that the command writes, and the core that replaces the default.
 
-`make own-mechanism` builds one and runs it.
+`make own-mechanism` builds such a crate and runs it.
 """
 
 from __future__ import annotations
@@ -40,7 +40,7 @@ def test_crates_and_mechanisms_are_where_the_manifest_says(tmp_path: Path) -> No
     directory = config["env"]["BACKWATER_MECHANISMS"]
     assert directory["relative"]
     assert (tmp_path / directory["value"] / "my_law.rs").is_file()
-    # What our own builds ask of the allocator.
+    # The settings of the allocator in Backwater's own builds.
     ours = tomllib.loads((ROOT / ".cargo/config.toml").read_text(encoding="utf-8"))["env"]
     assert ours.items() <= config["env"].items()
     profile = tomllib.loads((ROOT / "Cargo.toml").read_text(encoding="utf-8"))["profile"]
@@ -58,11 +58,11 @@ def test_a_repository_is_named_by_its_address(tmp_path: Path) -> None:
 @pytest.mark.parametrize(
     ("name", "reason"),
     [
-        ("pfc", "pfc: a mechanism of Backwater's has this name"),
-        ("My_law", "My_law: this can be no mechanism's name"),
-        ("2law", "2law: this can be no mechanism's name"),
-        ("class", "class: this can be no mechanism's name"),
-        ("../law", "../law: this can be no mechanism's name"),
+        ("pfc", "pfc: a mechanism of Backwater has this name"),
+        ("My_law", "My_law: cannot be the name of a mechanism"),
+        ("2law", "2law: cannot be the name of a mechanism"),
+        ("class", "class: cannot be the name of a mechanism: it is a keyword of Python"),
+        ("../law", "../law: cannot be the name of a mechanism"),
     ],
 )
 def test_names_that_no_mechanism_can_have(tmp_path: Path, name: str, reason: str) -> None:
@@ -83,7 +83,7 @@ def test_nothing_is_replaced_unasked(tmp_path: Path) -> None:
 
 
 def test_a_lock_file_of_the_users_is_kept(tmp_path: Path) -> None:
-    """It was replaced unasked."""
+    """Earlier versions replaced it."""
     (tmp_path / "Cargo.lock").write_text("mine", encoding="utf-8")
     with pytest.raises(InputError, match=r"Cargo\.lock: exists already"):
         write_crate("my_law", tmp_path, None)
@@ -92,15 +92,16 @@ def test_a_lock_file_of_the_users_is_kept(tmp_path: Path) -> None:
 
 
 def test_a_directory_without_backwaters_source(tmp_path: Path) -> None:
-    with pytest.raises(InputError, match="no source of Backwater's is there"):
+    with pytest.raises(InputError, match="is not Backwater's source"):
         write_crate("my_law", tmp_path / "crate", str(tmp_path))
     assert source_tree() == ROOT
 
 
 def python(code: str, tmp_path: Path, **more: str) -> subprocess.CompletedProcess[str]:
-    """Run code where `stand_in` is a module that is no built core, but says which it is."""
+    """Run code with a module `stand_in` that passes for a core."""
     (tmp_path / "stand_in.py").write_text("Simulation = 1\nname = 'stand-in'\n", encoding="utf-8")
-    env = {**os.environ, "PYTHONPATH": str(tmp_path), **more}
+    paths = os.pathsep.join(map(str, (tmp_path, ROOT / "python")))
+    env = {**os.environ, "PYTHONPATH": paths, **more}
     command = [sys.executable, "-c", code]
     return subprocess.run(command, env=env, capture_output=True, text=True, check=False)
 
@@ -128,6 +129,6 @@ def test_a_core_that_is_not_there_is_told_without_a_traceback(tmp_path: Path) ->
 
 def test_a_module_that_is_no_core_and_a_core_that_comes_too_late(tmp_path: Path) -> None:
     done = python("import backwater.own; backwater.own.use('json')", tmp_path)
-    assert "ImportError: json is no core of Backwater: it has no Simulation" in done.stderr
+    assert "ImportError: json is not a core of Backwater: it has no Simulation" in done.stderr
     done = python("import backwater._core; import backwater.own as o; o.use('stand_in')", tmp_path)
     assert "RuntimeError: another core than stand_in is in use" in done.stderr

@@ -197,9 +197,9 @@ def test_damaged_results_are_named(command: Command, small: Path, tmp_path: Path
     assert "run it again" in cut.err
     part.unlink()
     gone = command("report", "run", "-o", "page.html", code=1)
-    assert "1 of 1 parts are not there" in gone.err
+    assert "1 of 1 parts are missing" in gone.err
     assert not (tmp_path / "page.html").exists()
-    with pytest.raises(ResultError, match="1 of 1 parts are not there"):
+    with pytest.raises(ResultError, match="1 of 1 parts are missing"):
         _ = backwater.open_run(tmp_path / "run").flows
 
 
@@ -214,7 +214,7 @@ def test_what_a_killed_run_has_left_is_reported(made: Path, tmp_path: Path) -> N
     for table in ("ports", "switches"):
         shutil.rmtree(run / table)
     page = report.of(run)
-    assert page.failed == ["The run is under way, or was killed: what it has closed by now."]
+    assert page.failed == ["The run is in progress, or was killed: rows written so far."]
     assert page.lead == []
     assert "completion" in {figure.id for figure in page.figures}
     assert "The fabric over time" not in HEADINGS.findall(page.html())

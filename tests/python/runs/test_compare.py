@@ -1,4 +1,4 @@
-"""`backwater compare`: metrics, paired differences, winners and ties, runs that are found again."""
+"""`backwater compare`: metrics, paired differences, winners and ties, and reuse of runs."""
 
 from __future__ import annotations
 
@@ -17,7 +17,7 @@ from kit.command import Command
 from kit.scenarios import RING, star
 from kit.tree import ROOT
 
-# Arrivals drawn at random, so that seeds matter.
+# Random arrivals, so that seeds matter.
 RANDOM = f"""{star(6)}
 [switch]
 buffer_per = "none"
@@ -64,25 +64,25 @@ def test_verdicts_are_written_of_the_scenarios_with_values() -> None:
 
 
 def test_pairing_sees_what_means_do_not() -> None:
-    """Seeds vary by 100, scenarios by 4: only the differences within a seed show it."""
+    """Seeds differ by 100, scenarios by 4: only differences within a seed show the latter."""
     base = {seed: 100.0 * seed for seed in range(1, 6)}
     more = {seed: value + 4 + 0.01 * seed for seed, value in base.items()}
     one = row(metric("mean_fct"), [base, more])
     assert (one.verdict, one.winners) == ("winner", [0])
     assert row(metric("mean_throughput"), [base, more]).winners == [1], "more is better"
     shuffled = dict(zip(base, [3.0, 1.0, 2.0, 5.0, 4.0], strict=True))
-    # Differences of -2, -2, 1, 2, 0 say nothing; none of more than a hundredth would be equal.
+    # Differences of -2, -2, 1, 2, 0 decide nothing. Differences within a hundredth would be a tie.
     assert row(metric("mean_fct"), [{s: float(s) for s in base}, shuffled]).verdict == (
         "not told apart"
     )
     near = {seed: value + (0.1, -0.1, 0.1, -0.1, 0.0)[seed - 1] for seed, value in base.items()}
     assert row(metric("mean_fct"), [base, near]).verdict == "no difference that matters"
-    # A noisy first, a second that beats the third in every seed: only the third is out.
+    # The first is noisy, and the second beats the third in every seed: only the third is out.
     noisy = dict(enumerate([60.0, 140.0, 70.0, 135.0, 95.0]))
     second, third = ({seed: of + 0.1 * seed for seed in range(5)} for of in (101.0, 110.0))
     found = row(metric("mean_fct"), [noisy, second, third])
     assert (found.verdict, found.winners) == ("not told apart", [0, 1])
-    # The first two lie within a hundredth; the third is beaten by the first alone.
+    # The first two differ by less than a hundredth; only the first beats the third.
     first = dict.fromkeys(range(5), 100.0)
     second = dict(enumerate([100.9, 100.0, 100.9, 100.0, 100.2]))
     third = dict.fromkeys(range(5), 101.3)
@@ -97,7 +97,7 @@ def test_pairing_sees_what_means_do_not() -> None:
 
 
 def test_means_and_winner_are_of_the_seeds_that_all_have() -> None:
-    """B is worse in each seed that both have; a hard seed that only A has must not hide that."""
+    """B is worse in each common seed, which a hard seed that only A has must not hide."""
     hard = {1: 10.0, 2: 10.1, 3: 10.2, 4: 10.1, 5: 10.1, 6: 500.0}
     found = row(metric("mean_fct"), [hard, {1: 12.0, 2: 12.1, 3: 12.2, 4: 12.1, 5: 12.1}])
     assert (found.verdict, found.winners) == ("winner", [0])
@@ -266,7 +266,7 @@ def test_a_slower_link_wins_nothing_that_is_held_against_its_bound(
         **dict.fromkeys(names[:4], ("references differ", [])),
         "mean_cct:train/sum": ("winner", [f"{file}"]),
     }
-    # Three quarters of the sum go out of each host, and three come back: 90 KB and their frames.
+    # Three quarters of the sum leave each host, and three quarters return: 90 KB and headers.
     plain, gray = (one["reference"] for one in rows[0]["scenarios"])
     assert gray == pytest.approx(2 * plain, rel=1e-6)
     assert (

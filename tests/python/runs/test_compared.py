@@ -1,4 +1,4 @@
-"""What a comparison may not conclude: values of other flows, over another time, of another base."""
+"""Comparisons without a verdict: values of other flows, of another time, or another base."""
 
 from __future__ import annotations
 
@@ -20,7 +20,7 @@ from kit.command import Command
 from kit.results import Shared
 from kit.scenarios import flow, star
 
-# A host pauses for ever. Half of the victims stands behind it; the watchdog sets it free, late.
+# A host pauses forever and blocks half of the victims, until a watchdog frees them late.
 STORM = f"""
 title = "A host pauses for ever"
 stop.at = "2 ms"
@@ -58,7 +58,7 @@ recovery = "go-back-n"
 
 @pytest.fixture(scope="session")
 def storm(shared_folders: Shared) -> Path:
-    """The folder of a comparison in which half of the victims stands still under the first."""
+    """Return the folder of a comparison whose first scenario blocks half of the victims."""
 
     def make(folder: Path) -> None:
         folder.mkdir()
@@ -111,14 +111,14 @@ def test_the_page_says_of_how_many_flows_its_times_are(storm: Path) -> None:
 
 
 def test_what_the_base_has_none_of_is_named_where_shares_are(storm: Path) -> None:
-    """Nobody flushes frames without a watchdog, and no share of nothing can be drawn."""
+    """Without a watchdog no frames are flushed, and a share of nothing cannot be drawn."""
     page = report.of(storm / "c")
     [figure] = [one for one in page.figures if one.id == "differences"]
     assert "Not drawn: flushed and retransmitted, with a mean of 0 there." in figure.caption
 
 
 def test_a_curve_ends_where_flows_are_not_complete(storm: Path) -> None:
-    """One of two victims stands still under the first: its curve does not rise to 100 %."""
+    """The first scenario blocks one of two victims: its curve does not rise to 100 %."""
     page = report.of(storm / "c")
     spec = next(one.chart.to_dict() for one in page.figures if one.id == "completion-2")
     spec = spec if isinstance(spec, dict) else json.loads(spec)
@@ -147,11 +147,11 @@ def _scales(part: Any) -> list[dict[str, Any]]:  # noqa: ANN401 - a specificatio
 
 
 def test_shares_are_of_all_that_there_are() -> None:
-    """Of ten the three fastest are known: the median is not, and the curve ends at 30 %."""
+    """Three of ten flows are complete: the median is unknown, and the curve ends at 30 %."""
     known = pl.Series([1.0, 2.0, 4.0])
     assert data.distribution(known, 10) == ([1.0, 2.0, 4.0], [0.1, 0.2, 0.3])
     assert data.reached(known, 10, 0.5) is None
-    # The median of five is the third, that of four between the second and the third.
+    # The median of five is the third; that of four is between the second and the third.
     assert data.reached(known, 5, 0.5) == 4.0
     assert data.reached(known, 4, 0.5) == pytest.approx(3.0)
     assert data.reached(known, 6, 0.5) is None, "it lies between a known and an unknown one"
@@ -163,7 +163,7 @@ def test_shares_are_of_all_that_there_are() -> None:
 
 @pytest.mark.usefixtures("undrawn")
 def test_who_flushed_frames_is_said(command: Command, storm: Path) -> None:
-    """The watchdog throws away what waits for the host that pauses, and says so everywhere."""
+    """The watchdog drops the frames for the host that pauses, and every output reports it."""
     told = json.loads((storm / "c.json").read_text(encoding="utf-8"))
     [flushed] = [one for one in told["rows"] if one["metric"] == "flushed"]
     assert [one["mean"] > 0 for one in flushed["scenarios"]] == [False, True]
@@ -174,7 +174,7 @@ def test_who_flushed_frames_is_said(command: Command, storm: Path) -> None:
     said = command("run", f"{file}@wd", "--json", "r.json")
     one = json.loads(Path("r.json").read_text(encoding="utf-8"))
     [gave] = one["watchdogs"]
-    # Paused at 20 us by a pause that a timer of 200 us began to count as its frame came.
+    # The watchdog's timer of 200 us started when the frame of the pause at 20 us arrived.
     assert (gave["node"], gave["peer"], gave["classes"], gave["times"]) == ("leaf0", "h0", [3], 1)
     assert 220e6 < gave["first_ps"] < 221e6
     assert gave["flushed_frames"] == one["ports"]["flushed_frames"] == one["summary"]["flushed"]
@@ -204,7 +204,7 @@ def test_the_same_flows_have_a_winner_though_others_are_not_complete() -> None:
     assert row(name, [fast, slow, {}], parts=[some, some, others]).winners == [0], "C has no value"
 
 
-# Two incasts that are the same; the second scenario has a small flow long after.
+# Two equal incasts; the second scenario has a small flow long after.
 LATE = f"""
 stop.at = "3 ms"
 {star(3)}
@@ -230,7 +230,7 @@ recovery = "go-back-n"
 
 
 def verdicts(command: Command, *words: str) -> dict[str, tuple[str, list[str]]]:
-    """Compare over five seeds; gives the verdict and the winners of each metric."""
+    """Compare over five seeds, and return the verdict and the winners of each metric."""
     command("compare", *words, "--seeds", "5", "--json", "c.json", code=0)
     rows = json.loads(Path("c.json").read_text(encoding="utf-8"))["rows"]
     return {one["metric"]: (one["verdict"], one["winners"]) for one in rows}
@@ -243,7 +243,7 @@ def test_queues_over_other_times_have_no_winner(command: Command, tmp_path: Path
     found = verdicts(command, f"{file}", f"{file}@late", *wanted)
     assert found["mean_queue"] == found["p90_queue"] == (UNLIKE, [])
     assert found["max_queue"][0] == ALIKE
-    # Whose queue is smaller over more time and in all is better, but for percentiles.
+    # A queue that is smaller over more time, and in sum, is better, except for percentiles.
     found = verdicts(command, f"{file}", f"{file}@half", *wanted)
     assert found["mean_queue"] == ("winner", [f"{file}@half"])
 
@@ -255,7 +255,7 @@ def test_a_slowdown_with_other_headers_has_a_winner_who_is_faster_as_well(
     file.write_text(LATE, encoding="utf-8")
     wanted = [f"--metric={name}" for name in ("mean_slowdown:in", "mean_fct:in")]
     found = verdicts(command, f"{file}", f"{file}@small-packets", *wanted)
-    # The ratios are equal, and the times are not: who is better depends on the headers.
+    # The ratios are equal, and the times are not: the better one depends on the headers.
     assert list(found.values()) == [(UNLIKE, []), ("winner", [f"{file}"])]
     short = (f"{file},flow.in.size=40KB", f"{file}@small-packets,flow.in.size=40KB")
     assert list(verdicts(command, *short, *wanted).values()) == [("winner", [short[0]])] * 2
@@ -270,9 +270,9 @@ def test_who_is_better_by_both_owes_it_to_no_reference() -> None:
         found = row(metric(name), [low, high], references=references)
         return found.verdict, found.winners
 
-    # Held against less, and less above it: faster in any case.
+    # A smaller bound, and less above it: faster in any case.
     assert judged("mean_slowdown", fast, slow) == ("winner", [0])
-    # Twice the ratio to half of the time is the same time.
+    # Twice the ratio to half of the bound is the same time.
     assert judged("mean_slowdown", slow, fast) == (UNLIKE, [])
     assert judged("mean_over_bound", fast, slow) == ("winner", [0])
     # 1 us above 100 us is later than 2 us above 50 us.
@@ -284,7 +284,7 @@ def test_who_is_better_by_both_owes_it_to_no_reference() -> None:
     assert judged("mean_queue", fast, dict.fromkeys(seeds, 50.4)) == ("winner", [0])
 
 
-# Two that meet at a port which marks all: their senders react, to CNPs or to acknowledgements.
+# Two flows meet at a port that marks all. Their senders react to CNPs or to acknowledgements.
 MARKED = f"""{star(3)}
 [switch]
 buffer = "4 MB"

@@ -1,4 +1,4 @@
-"""Damaged results: every command names the place, and none is at fault or shows a traceback."""
+"""Damaged results: every command names the place, and no command prints a traceback."""
 
 from __future__ import annotations
 
@@ -24,7 +24,7 @@ from backwater.manifest import FORMATS, read_manifest, write_manifest
 from backwater.results import TABLES
 
 SETTINGS = settings(
-    # FUZZ=1000 looks at a thousand for each test: two minutes.
+    # FUZZ=1000 tries a thousand for each test, in two minutes.
     max_examples=int(os.environ.get("FUZZ", "20")),
     deadline=None,
     derandomize=True,
@@ -34,7 +34,7 @@ SETTINGS = settings(
 
 @pytest.fixture(scope="module")
 def made(tmp_path_factory: pytest.TempPathFactory) -> Path:
-    """A run with samples, small and quick to look at."""
+    """Make a small run with samples."""
     base = tmp_path_factory.mktemp("made")
     scenario = (
         backwater.parse(backwater.new_scenario())
@@ -50,7 +50,7 @@ def made(tmp_path_factory: pytest.TempPathFactory) -> Path:
 
 
 def look(folder: Path) -> None:
-    """Open it, and read all that there is."""
+    """Open results, and read everything."""
     opened = backwater.open_run(folder)
     for table in TABLES:
         getattr(opened, table)
@@ -58,13 +58,13 @@ def look(folder: Path) -> None:
 
 
 def judged(capsys: pytest.CaptureFixture[str], folder: Path, *words: str) -> int:
-    """Run a command; it may end well or badly, and names what is wrong if it ends badly."""
+    """Run a command, which succeeds or names the defect."""
     code = main([*words])
     said = capsys.readouterr()
     assert "at fault" not in said.err, said.err
     assert "Traceback" not in said.err
     if code == INCOMPLETE:
-        # A manifest may say that its run failed; that is then the first thing that is said.
+        # If the manifest marks the run as failed, the command reports that first.
         assert str(folder) in said.out.splitlines()[0]
     elif code:
         assert "error: " in said.err
@@ -74,7 +74,7 @@ def judged(capsys: pytest.CaptureFixture[str], folder: Path, *words: str) -> int
 
 
 def one_of(capsys: pytest.CaptureFixture[str], base: Path, number: int) -> int:
-    """Have one of all that read results look at the run of a directory."""
+    """Let one of the readers of results read the run in a directory."""
     run, scenario = base / "run", str(base / "small.toml")
     if number == 0:
         with contextlib.suppress(ResultError, InputError, backwater.OtherBuildWarning):
@@ -104,7 +104,7 @@ def copied(made: Path, tmp_path: Path) -> Callable[[], Path]:
 
 
 def places(value: object, place: tuple[Any, ...] = ()) -> list[tuple[Any, ...]]:
-    """Every place in a JSON document; of long lists the first entry."""
+    """Yield every place in a JSON document, with only the first entry of long lists."""
     found = [place] if place else []
     if isinstance(value, dict):
         for key, inner in value.items():
@@ -195,7 +195,7 @@ WRONG: dict[str, Callable[[pa.Table], pa.Table]] = {
 def test_a_wrong_table_is_named(
     name: str, table: str, copied: Callable[[], Path], capsys: pytest.CaptureFixture[str]
 ) -> None:
-    """Of a run that was killed, whose parts no hash tells."""
+    """In a run that was killed, for whose parts there are no hashes."""
     base = copied()
     run = base / "run"
     part = run / table / "part-00000.parquet"
@@ -230,5 +230,5 @@ def test_damaged_manifests_of_other_kinds_are_named(
             judged(capsys, folder, "why", str(folder))
     outside = {"format": 3, "kind": "seeds", "status": "done", "runs": ["../elsewhere"], "run": {}}
     (folder / "manifest.json").write_text(json.dumps(outside), encoding="utf-8")
-    with pytest.raises(ResultError, match=r"'\.\./elsewhere' is no name of a run"):
+    with pytest.raises(ResultError, match=r"'\.\./elsewhere' is not the name of a run"):
         backwater.open_run(folder)

@@ -1,4 +1,4 @@
-"""Where results go: what is used, taken up, replaced and refused, and that nothing else is lost."""
+"""Directories of results: what is reused, resumed, replaced and refused, without loss of files."""
 
 from __future__ import annotations
 
@@ -58,14 +58,14 @@ def test_replacing_a_run_leaves_what_is_not_backwaters(
     command("run", str(small), *SEED_2, "--out", "o", "--force", code=0)
     assert survived([*planted, out / "control" / "part-00009.parquet.bak"])
     assert backwater.open_run("o").seed == 2
-    # As a series, which has other names: those of a run go, the user's stay.
+    # A series has other names: files of the run are removed, and the user's stay.
     command("run", str(small), "--seeds", "2", "--out", "o", "--force", code=0)
     assert survived(planted)
     assert sorted(path.name for path in (out / "flows").iterdir() if path.is_file()) == [
         "notes.txt",
         "part-00000.parquet",
     ]
-    # And back: the series goes, but for what somebody put there.
+    # And back: the series is removed, except for the user's files.
     (out / "seed-1").mkdir()
     mine = plant(out / "seed-1")
     (out / "seed-7").mkdir()
@@ -116,7 +116,7 @@ def test_a_directory_of_others_is_refused(
     many = ("--seeds", "2") if where == "o/seed-1" else ()
     for force in ((), ("--force",)):
         said = command("run", str(small), *many, "--out", "o", *force, code=2)
-        assert "is not empty and holds no results of Backwater's" in said.err
+        assert "is not empty, and holds no results of Backwater" in said.err
         assert content(tmp_path / "o") == before
         if not many:
             command("compare", "small.toml", "small.toml@sfc", "--out", "o", *force, code=2)
@@ -131,7 +131,7 @@ def test_a_directory_of_others_is_refused(
 def test_results_being_replaced_are_unfinished_at_every_moment(
     kind: str, made: Path, tmp_path: Path
 ) -> None:
-    """As if the command were killed before each removal of a file, one after the other."""
+    """Stop the command before each removal of a file, one after the other."""
     removed = 0
     ended = False
     while not ended:
@@ -170,14 +170,14 @@ def test_a_table_that_is_a_link_is_not_followed(
     (tmp_path / "o" / "flows").symlink_to(tmp_path / "kept")
     before = content(tmp_path / "kept")
     said = command("run", str(small), *SEED_2, "--out", "o", "--force", code=2)
-    assert "o/flows: is a link, and what it leads to would be replaced" in said.err
+    assert "o/flows: is a link, and its target would be replaced" in said.err
     assert content(tmp_path / "kept") == before
 
 
 def test_replacing_a_study_leaves_what_is_not_backwaters(
     command: Command, small: Path, tmp_path: Path
 ) -> None:
-    """Its layout by hand: a study takes long, and what is removed goes by names and manifests."""
+    """Its layout is made by hand, since a study takes long; names and manifests decide."""
     out = tmp_path / "o"
     run = backwater.parse(backwater.new_scenario())
     for place in ("runs/a", "runs/b/seed-1", "observed/c"):
@@ -231,7 +231,7 @@ def test_an_empty_directory_is_used_as_it_is(
 
 
 def test_a_mount_point_is_used_as_it_is(small: Path, tmp_path: Path) -> None:
-    """A mount point can be neither removed nor renamed; this refuses both as the kernel does."""
+    """A mount point cannot be removed or renamed; this refuses both as the kernel does."""
     out = tmp_path / "mount"
     out.mkdir()
     before = out.stat().st_ino
@@ -345,7 +345,7 @@ def test_series_and_comparisons_are_opened_too(command: Command, small: Path) ->
         name: [1, 2] for name in pair
     }
     assert compared.rows == json.loads(Path("c.json").read_text(encoding="utf-8"))["rows"]
-    # Comparisons share a directory, and other results may not be among them.
+    # Comparisons can share a directory, but not with other results.
     command("compare", *pair, "--seeds", "2", "--out", "c", code=0)
     command("compare", *pair, "--seeds", "2", "--out", "s", code=2)
 
@@ -359,7 +359,7 @@ HASHED = {
 
 @pytest.fixture(scope="module")
 def made(tmp_path_factory: pytest.TempPathFactory) -> Path:
-    """A run with samples, and a series."""
+    """Make a run with samples, and a series."""
     base = tmp_path_factory.mktemp("made")
     scenario = base / "small.toml"
     scenario.write_text(backwater.new_scenario(), encoding="utf-8")
@@ -368,7 +368,7 @@ def made(tmp_path_factory: pytest.TempPathFactory) -> Path:
     sampled = ["--set", "output.interval=1 us", "--set", "output.queues=true"]
     assert main(["run", str(scenario), "--out", str(base / "run"), *sampled]) == 0
     with pytest.MonkeyPatch.context() as patch:
-        # One after the other, each with parts of its own.
+        # One after the other, so that each has parts of its own.
         patch.setattr("backwater.series.GROUP_SECONDS", 0.0)
         patch.setattr(os, "cpu_count", lambda: 1)
         assert main(["run", str(scenario), "--out", str(base / "seeds"), "--seeds", "2"]) == 0
@@ -383,11 +383,11 @@ def test_overwritten_octets_are_found(
         (shutil.copytree if (made / name).is_dir() else shutil.copy)(made / name, tmp_path / name)
     file = tmp_path / HASHED[what]
     octets = bytearray(file.read_bytes())
-    # Among the data, where no reader of Parquet looks twice.
+    # In the data, which readers of Parquet do not check.
     octets[100:300] = bytes(octet ^ 0x55 for octet in octets[100:300])
     file.write_bytes(octets)
     folder = HASHED[what].partition("/")[0]
-    with pytest.raises(ResultError, match=f"{HASHED[what]}: is not what was written"):
+    with pytest.raises(ResultError, match=f"{HASHED[what]}: has changed since it was written"):
         backwater.open_run(folder)
     commands: list[tuple[str, ...]] = [("report", folder, "-o", "page.html")]
     if what != "statistics":
@@ -396,7 +396,7 @@ def test_overwritten_octets_are_found(
     for one in commands:
         said = command(*one)
         assert (said.code, said.out) == (1, "")
-        assert f"{HASHED[what]}: is not what was written" in said.err
+        assert f"{HASHED[what]}: has changed since it was written" in said.err
         assert "hint: " in said.err
     if what == "seeds":
         said = command("run", "small.toml", "--out", "seeds", "--seeds", "2")
@@ -441,7 +441,7 @@ def test_results_of_another_format_or_build_are_refused_or_said(
         ("compare", "run", "small.toml@sfc", "--seeds", "1"),
     ):
         refused = command(*words, code=1)
-        assert "format 3 is another than this version's, 2" in refused.err
+        assert "is of format 3, and this version reads 2" in refused.err
     with pytest.raises(ResultError, match="format 3"):
         backwater.open_run("run")
 
@@ -463,14 +463,14 @@ def test_one_process_at_a_time_writes(command: Command, small: Path, tmp_path: P
         wait_for(tmp_path / "o" / "manifest.json", first)
         for change in (SLOW, (*SLOW, "--force"), ("--force",), ("--seeds", "2", "--force")):
             second = command("run", str(small), *change, "--out", "o", code=2)
-            assert "o: another process writes its results there: process " in second.err
+            assert "o: another process is writing results there: process " in second.err
             assert str(first.pid) in second.err
         with pytest.raises(InputError, match="another process"):
             backwater.load(small).run(out="o", force=True)
         first.send_signal(signal.SIGKILL)
         first.communicate(timeout=60)
         assert backwater.open_run("o").status == "running"
-        # The lock has gone with its process, though its file is there still.
+        # The lock ended with its process, although its file still exists.
         assert (tmp_path / "o" / directory.LOCK).exists()
         command("run", str(small), "--out", "o", "--force", code=0)
         assert not (tmp_path / "o" / directory.LOCK).exists()
@@ -482,7 +482,7 @@ def test_one_process_at_a_time_writes(command: Command, small: Path, tmp_path: P
 def test_a_run_killed_at_any_moment_is_taken_up(
     command: Command, small: Path, tmp_path: Path
 ) -> None:
-    """Nothing, or a directory that says that it is unfinished; what is the user's stays."""
+    """It leaves nothing, or a directory marked as unfinished; the user's files stay."""
     reference = backwater.load(small).set("flow.incast.size", "20 MB").run().fingerprint
     out = tmp_path / "o"
     out.mkdir()
@@ -508,7 +508,7 @@ def test_a_run_killed_at_any_moment_is_taken_up(
 def test_a_full_disk_leaves_no_run_under_way(
     command: Command, small: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    """The manifest says that the run has failed, and why; the report of it says so, too."""
+    """The manifest records that the run failed, and why; its report shows both."""
 
     def full(*_: object, **__: object) -> None:
         raise OSError(errno.ENOSPC, os.strerror(errno.ENOSPC))
@@ -565,7 +565,7 @@ def test_a_manifest_of_another_program_is_not_ours(command: Command, small: Path
     (folder / "manifest.json").write_text(theirs)
     (folder / "scenario.toml").write_text("mine = true\n")
     said = command("run", str(small), "--out", "theirs", "--force", code=2)
-    assert "holds no results of Backwater's" in said.err
+    assert "holds no results of Backwater" in said.err
     assert (folder / "scenario.toml").read_text() == "mine = true\n"
 
 
@@ -573,7 +573,7 @@ def test_a_manifest_of_another_program_is_not_ours(command: Command, small: Path
 def test_a_scenario_edited_after_a_kill_stays(
     after: str, command: Command, small: Path, tmp_path: Path
 ) -> None:
-    """Killed while it ran, after another had been replaced by it, or while that was removed."""
+    """The run is killed while it runs, after it replaced another, or while that is removed."""
     if after != "run":
         command("run", str(small), "--out", "o", code=0)
     if after == "clearing":
@@ -589,7 +589,7 @@ def test_a_scenario_edited_after_a_kill_stays(
         process = start("run", str(small), *SLOW, "--out", "o", "--force", cwd=tmp_path)
         try:
             wait_for(tmp_path / "o" / "scenario.toml", process)
-            # The earlier run's goes before this one's comes.
+            # The earlier run's file is removed before the new one is written.
             text = ""
             while "400 MB" not in text:
                 assert process.poll() is None, process.communicate()
@@ -610,7 +610,7 @@ def test_a_scenario_edited_after_a_kill_stays(
 
 
 def test_no_edited_scenario_below_is_lost(command: Command, small: Path, tmp_path: Path) -> None:
-    """A series has one scenario, and is not replaced by another if somebody has worked on it."""
+    """A series has one scenario, and is not replaced if somebody has edited that."""
     command("run", str(small), "--seeds", "2", "--out", "o", code=0)
     mine = tmp_path / "o" / "scenario.toml"
     mine.write_text(mine.read_text() + "# my notes\n")
@@ -638,7 +638,7 @@ def test_force_does_all_runs_anew(command: Command, small: Path) -> None:
         written = [run.stat().st_mtime_ns for run in runs]
         command(*words, code=0)
         assert [run.stat().st_mtime_ns for run in runs] == written
-        # Its own scenario is not written again, whoever has worked on it.
+        # A series that continues does not write its scenario again, even if it was edited.
         mine = next(Path(words[-1]).rglob("scenario.toml"))
         mine.write_text(mine.read_text() + "# my notes\n")
         command(*words, "--force", code=0)

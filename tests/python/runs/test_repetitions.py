@@ -1,4 +1,4 @@
-"""Repeated runs: statistics over them, independent of cores, resumed where they were left."""
+"""Series of runs: statistics, independence of the number of cores, and continuation."""
 
 from __future__ import annotations
 
@@ -29,7 +29,7 @@ def statistics(file: str) -> dict[tuple[str, str], dict[str, Any]]:
 
 
 def test_student_s_t() -> None:
-    # Two-sided 5 % points as every table has them.
+    # Two-sided 5 % points, as in every table.
     assert student_t(1) == pytest.approx(12.706, abs=1e-3)
     assert student_t(24) == pytest.approx(2.064, abs=1e-3)
     assert student_t(299) == pytest.approx(1.968, abs=1e-3)
@@ -123,7 +123,7 @@ def test_numbers_do_not_depend_on_the_number_of_cores(
 
 
 def ended(directory: Path) -> dict[int, tuple[str, int]]:
-    """Where each complete run has its flows, and when that was written."""
+    """Return the files of each complete run's flows, and when they were written."""
     journal = Journal.read(directory)
     files = {seed: directory / journal.names(line)[0] for seed, line in journal.runs.items()}
     return {seed: (str(file), file.stat().st_mtime_ns) for seed, file in files.items()}
@@ -133,7 +133,7 @@ def ended(directory: Path) -> dict[int, tuple[str, int]]:
 def test_only_what_is_not_there_is_run(command: Command, small: Path) -> None:
     command("run", str(small), "--seeds", "1..4", "--out", "o", code=0)
     before = ended(Path("o"))
-    # Cut short, damaged and gone: each is run again.
+    # Cut short, damaged and removed: each is repeated.
     change_line(Path("o"), 2, status="interrupted")
     journal = Journal.read(Path("o"))
     damaged = Path("o") / journal.names(journal.runs[3])[0]
@@ -146,7 +146,7 @@ def test_only_what_is_not_there_is_run(command: Command, small: Path) -> None:
     assert set(after) == {1, 2, 3, 4, 5}
     assert after[1] == before[1]
     assert backwater.open_run("o/seed-3").flows.num_rows > 0
-    # Whoever reads a table whole has each row once.
+    # A reader of the whole table gets each row once.
     flows = pl.read_parquet("o/flows/*.parquet")
     assert flows.group_by("run").len().sort("run").rows() == [
         (seed, backwater.open_run(f"o/seed-{seed}").flows.num_rows) for seed in range(1, 6)
@@ -198,7 +198,7 @@ def test_results_of_another_kind_are_in_the_way(command: Command, small: Path) -
     assert pl.read_parquet("o/flows/*.parquet")["run"].unique().sort().to_list() == [1, 2]
     Path("o/manifest.json").unlink()
     said = command("run", str(small), "--seeds", "2", "--out", "o", code=2)
-    assert "holds no results of Backwater's" in said.err
+    assert "holds no results of Backwater" in said.err
 
 
 def test_ctrl_c_keeps_what_is_complete_and_says_how_to_go_on(tmp_path: Path, small: Path) -> None:
@@ -231,7 +231,7 @@ def test_what_is_the_same_in_all_runs_has_one_row_or_none() -> None:
         row("slowdown.mean", 2.5, 2.5, 2.5),
         row("slowdown.max", 2.5, 2.5, 2.5),
         row("fct.mean", 7, 6, 8),
-        # One of three runs has no such number: that it is the same in two says less.
+        # One of three runs lacks the number: that two agree is not enough.
         row("timeouts", 4, 4, 4, n=2),
     ]
     folded = fold(rows, 3)
@@ -242,12 +242,12 @@ def test_what_is_the_same_in_all_runs_has_one_row_or_none() -> None:
     ]
     assert said_same(folded.counts) == "The same in all runs: a: flows 4."
     assert folded.zeros == {"drops": ["a"]}
-    # Of one run nothing varies, and all is told.
+    # In one run nothing varies, and everything is printed.
     assert len(fold([row("flows", 4, 4, 4, n=1)], 1).rows) == 1
 
 
 def test_a_percentile_that_no_group_has_takes_no_room(command: Command, small: Path) -> None:
-    """Groups of one and three flows: neither a column without a number, nor a line for each."""
+    """Groups of one and three flows: no column without a number, and no line for each flow."""
     said = command("run", str(small), code=0)
     assert "99th" not in said.out
     assert "p99" not in said.out

@@ -1,4 +1,4 @@
-"""Result directories: closed parts, what survives a kill, other libraries reading the tables."""
+"""Result directories: closed parts, survival of a kill, and other libraries as readers."""
 
 from __future__ import annotations
 
@@ -55,7 +55,7 @@ def test_what_a_killed_run_closed_is_readable(
     monkeypatch.setattr(results, "PART_ROWS", 2)
     sink.write("control", rows(1, 2))
     sink.write("control", rows(3))
-    # A part under way when the run is killed: it never got the name of a part.
+    # A part that was open when the run was killed: it never got the name of a part.
     (sink.directory / "control" / ".part-00001.parquet.tmp").write_bytes(b"PAR1 half")
     run = backwater.open_run(sink.directory)
     assert run.status == "running"
@@ -183,7 +183,7 @@ def test_a_run_says_what_each_group_offered() -> None:
         members = flows.filter(pl.col("group") == group["group"])
         payload = sum(members["bytes"].to_list())
         assert group["offered"] == pytest.approx(payload * 8 / (8e11 * 2e-3), rel=1e-12)
-    # 57,000 calls: the number of a Poisson process deviates by 0.4 %.
+    # 57,000 calls: the count of a Poisson process deviates by 0.4 %.
     assert calls["offered"] == pytest.approx(0.2, rel=0.02)
 
 
@@ -192,7 +192,7 @@ def test_load_of_a_group_that_nobody_waits_for_counts_until_the_run_ends() -> No
     run = waiting.run()
     calls = run.summary["offered"][0]
     assert calls["until_ps"] == run.summary["time_ps"] < 1_000_000_000
-    # Some 2000 calls.
+    # About 2000 calls.
     assert calls["offered"] == pytest.approx(0.2, rel=0.1)
 
 
@@ -227,10 +227,10 @@ assert main(["run", sys.argv[1], "--out", sys.argv[2]]) == 0
 
 @where_linux_tells
 def test_a_run_of_any_length_holds_parts_alone(tmp_path: Path) -> None:
-    """A run of a million flows needs hardly more memory than a run of a quarter of them.
+    """A run of a million flows needs little more memory than a run of a quarter of them.
 
     Both fill several parts. Six pairs of runs differed by -1 to 8 MB. The rows of the other three
-    quarters are 115 MB in memory: 138 B each.
+    quarters take 115 MB in memory: 138 B each.
     """
     most = []
     for until in ("5 ms", "20 ms"):

@@ -1,4 +1,4 @@
-"""Saved runs: they go on as if they had never stopped, or with other values, and say so."""
+"""Saved runs: they continue as if never stopped, or with other values, which results record."""
 
 from __future__ import annotations
 
@@ -108,7 +108,7 @@ def test_a_value_counts_from_the_time_on_and_the_result_says_so(four: Path) -> N
         with pytest.raises(InputError, match="holds a run of another"):
             taken.run(out="fork")
     assert saved.set("pfc.xoff", "30 KB").run("fork").fingerprint == fork.fingerprint
-    with pytest.raises(InputError, match="values were changed under way"):
+    with pytest.raises(InputError, match="values were changed during it"):
         saved.run("fork")
 
 
@@ -155,7 +155,7 @@ def test_a_parameter_of_each_mechanism_takes_effect(
     assert fork.fingerprint != plain.fingerprint
 
 
-# Four flows share two spines; with a window of two packets a flow pauses after each two.
+# Four flows share two spines. With a window of two packets, a flow waits after each two.
 SPINES = f"""
 [topology]
 kind = "leaf-spine"
@@ -255,7 +255,7 @@ def sealed(header: dict[str, Any], rest: bytes) -> bytes:
 
 
 def test_a_state_that_is_no_state_is_refused(four: Path) -> None:
-    """One that its maker has sealed: the simulator itself must find what is wrong."""
+    """The file has a correct hash: the simulator itself must find the defect."""
     backwater.load(four).save("there.run", "40 us")
     saved = SavedRun.open(Path("there.run"))
     header, state = {**saved.header, "parts": []}, saved.state()
@@ -294,7 +294,7 @@ def test_the_command(command: Command) -> None:
         (["star.toml", "--until", "1 us"], "--until: nothing says where the run is saved"),
         (["star.toml", "--save", "F"], "--save: nothing says when the run is saved"),
         (["star.toml", "--every", "1 us"], "--every: nothing says where"),
-        (["star.toml", "--until", "9 s", "--save", "F"], "the run is over at"),
+        (["star.toml", "--until", "9 s", "--save", "F"], "the run ends at"),
         (["star.toml", "--until", "x", "--save", "F"], "is not a time"),
         (["star.toml", "--until", "1 us", "--save", "no/F"], "there is no directory no"),
         (["star.toml", "--until", "1 us", "--every", "1 us", "--save", "F"], "exclude each other"),
@@ -309,7 +309,7 @@ def test_the_command(command: Command) -> None:
         (["star.toml", "--seeds", "2", "--until", "1 us", "--save", "F"], "--save and --seeds"),
         (["star.toml", "--from", "F"], "FILE and --from exclude each other"),
         (["--from", "F"], "F: there is no such file"),
-        (["--from", "star.toml"], "star.toml: is no saved run"),
+        (["--from", "star.toml"], "star.toml: is not a saved run"),
         ([], "Missing argument 'FILE'."),
     ],
 )
@@ -334,7 +334,7 @@ table = "b.csv"
 
 @pytest.fixture
 def tables(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
-    """A scenario of two tables of flows, in a directory of their own below the current one."""
+    """Write a scenario with two tables of flows, in a directory below the current one."""
     monkeypatch.chdir(tmp_path)
     folder = tmp_path / "sub"
     folder.mkdir()
@@ -351,7 +351,7 @@ def test_tables_that_have_changed_places_are_other_flows(tables: Path) -> None:
     one, other = (folder / "a.csv").read_text(), (folder / "b.csv").read_text()
     (folder / "a.csv").write_text(other)
     (folder / "b.csv").write_text(one)
-    with pytest.raises(InputError, match="is not what it was"):
+    with pytest.raises(InputError, match="has changed since the run was saved"):
         backwater.resume("there.run").run()
     (folder / "a.csv").write_text(one)
     (folder / "b.csv").write_text(other)
@@ -493,7 +493,7 @@ def test_what_a_killed_save_left_is_removed_by_the_next(four: Path) -> None:
 
 @pytest.mark.parametrize("every", ["0 s", "1 ps", "999999 ps"])
 def test_a_run_is_not_saved_more_often_than_it_can_be(four: Path, every: str) -> None:
-    with pytest.raises(InputError, match="more often than every 1 us"):
+    with pytest.raises(InputError, match="less than 1 us of simulated time"):
         backwater.load(four).run(save="s.run", every=every)
 
 
@@ -543,7 +543,7 @@ def test_a_saved_run_takes_the_place_of_no_other_file(
         said = command("run", str(four), *how, "--save", str(target))
         assert said.code == 2, target
         assert target.read_bytes() == before
-        with pytest.raises(InputError, match=r"is there and is no saved run|part of a dir"):
+        with pytest.raises(InputError, match=r"exists already, and is not a saved|part of a dir"):
             backwater.load(four).save(target, "40 us")
     command("run", str(four), *how, "--save", "-", code=2)
     assert not Path("-").exists()
@@ -566,7 +566,7 @@ def test_a_stopped_run_says_from_where_it_goes_on_and_is_not_begun_anew(
     saved = backwater.resume("s.run").time_ps
     before = Path("s.run").read_bytes()
     said = command(*words, code=2)
-    assert f"s.run: holds this run as it was at {simulated(saved)}" in said.err
+    assert f"s.run: holds this run, saved at {simulated(saved)}" in said.err
     assert "--from s.run" in said.err
     with pytest.raises(InputError, match="holds this run"):
         backwater.load(four).run(out="there", save="s.run", every="100 us")

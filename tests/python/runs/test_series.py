@@ -1,4 +1,4 @@
-"""Runs of a series share tables: each is as it would be alone, whatever becomes of others."""
+"""Runs of a series share tables: each equals a single run, whatever happens to others."""
 
 from __future__ import annotations
 
@@ -43,7 +43,7 @@ def test_each_run_is_as_it_is_alone(
         assert {key: run.manifest[key] for key in same} == {
             key: alone.manifest[key] for key in same
         }
-    # No file of a run's own: a part of each table that has rows.
+    # No run has files of its own: each table with rows has one part.
     filled = [table for table in TABLES if runs[0].read(table).num_rows]
     assert sorted(str(path) for path in Path("o").rglob("*") if path.is_file()) == sorted(
         [
@@ -70,7 +70,7 @@ def test_a_run_is_taken_by_its_name_as_a_directory_is(command: Command, small: P
     run = backwater.open_run("o/seed-2", backwater.Run)
     assert run.directory == Path("o/seed-2")
     assert run.plot.completion() is not None
-    with pytest.raises(ResultError, match="there is no run of that seed"):
+    with pytest.raises(ResultError, match="the series has no run with that seed"):
         backwater.open_run("o/seed-9")
     with pytest.raises(ResultError, match="is a run of a series, not a series"):
         backwater.open_run("o/seed-2", backwater.Series)
@@ -112,7 +112,7 @@ def test_what_a_killed_series_has_written_is_read_and_taken_up(
     most = max(run.seed for run in found.runs)
     assert found.runs[-1].flows.num_rows > 0
     written = {run.seed: run.fingerprint for run in found.runs}
-    # A part that no line names, and half a line: what a kill between two writes leaves.
+    # A part without a line, and half a line, as a kill between two writes leaves them.
     shutil.copy("o/ports/part-00000.parquet", "o/ports/part-00099.parquet")
     with Path("o/runs.jsonl").open("ab") as file:
         file.write(b'{"seed": 4000, "status": "done"')
@@ -177,7 +177,7 @@ def test_a_large_run_has_parts_of_its_own(
     journal = Journal.read(Path("many"))
     named = [name for line in journal.runs.values() for name in journal.names(line)]
     assert len(named) == len(set(named)) == len(journal.parts)
-    # As it is left while it runs: what has closed is readable.
+    # In the state of a running series: closed parts are readable.
     change_line(Path("many"), 2, status="running")
     assert backwater.open_run("many/seed-2").status == "running"
     assert backwater.open_run("many/seed-2").flows.num_rows == few[1].flows.num_rows
@@ -191,6 +191,6 @@ def test_memory_does_not_grow_with_the_runs(small: Path, tmp_path: Path) -> None
         words = ("run", str(small), "--seeds", str(seeds), "--out", f"o{seeds}")
         return peak(script, *words, cwd=tmp_path)
 
-    # Reports and lines of 1,600 runs more, 5 to 8 KB each. The peak of one length differs by 10 MB
-    # from process to process, by where a part of a second's runs ends: so many runs, not a few.
+    # Reports and lines of 1,600 more runs take 5 to 8 KB each. The peak of equal series differs by
+    # 10 MB, by where the part of a second's runs ends: so many runs, not a few.
     assert of_seeds(2000) - of_seeds(400) < 30_000_000

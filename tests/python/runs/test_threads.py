@@ -1,4 +1,4 @@
-"""What `--threads` changes, which is time alone, and how a run says that it used one."""
+"""`--threads` changes only the time of a run; the run reports if it used one thread, and why."""
 
 from __future__ import annotations
 
@@ -59,7 +59,7 @@ def test_results_are_the_same_on_any_number_of_threads(threads: int) -> None:
     assert one.flows.num_rows > 50
     for table in ("flows", "control", "ports"):
         assert getattr(one, table).equals(getattr(many, table)), table
-    # How many events a run takes is the engine's affair.
+    # The number of events may differ.
     apart = {"threads", "one_thread_because", "events"}
     assert {key: value for key, value in many.summary.items() if key not in apart} == {
         key: value for key, value in one.summary.items() if key not in apart
@@ -71,7 +71,7 @@ def test_the_command_runs_on_threads(command: Command, tree: Path) -> None:
     assert said.err.splitlines().count("threads: 2 of 2") == 2, "at the beginning and at the end"
     summary = json.loads(Path("two.json").read_text(encoding="utf-8"))["summary"]
     assert summary["threads"] == 2
-    # It is the run that one thread would do, so it is not done again.
+    # The run equals that of one thread, so it is not repeated.
     again = command("run", str(tree), "--out", "two")
     assert "the run is in two already" in again.err
 
@@ -112,8 +112,8 @@ def test_bad_numbers_of_threads_in_python() -> None:
 def test_a_run_that_is_stopped_on_threads_agrees_with_its_rows(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch, threads: int, again: bool
 ) -> None:
-    """Also where it had begun again on one thread, and had handed out rows before."""
-    # However fast the machine is, it is asked often whether to stop.
+    """Also if it had started again on one thread after it had handed out rows."""
+    # Small slices: the run checks often whether to stop, however fast the machine is.
     monkeypatch.setattr(running, "SLICE_MS", 1)
     text = TREE.replace("30 us", "4 ms")
     if again:

@@ -129,7 +129,7 @@ def test_a_run_that_was_cut_short_is_answered_for_whole(
     how: str, command: Command, small: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     """It has no fingerprint, or that of a part: it is done again, and nothing is compared."""
-    words = "the run is under way, or was killed"
+    words = "the run is in progress, or was killed"
     if how == "full disk":
 
         def full(*_: object, **__: object) -> None:
