@@ -1,6 +1,6 @@
 #!/usr/bin/env bash
-# What mechanisms cost that a run does not have: instructions per packet-hop with the registry as it is, and with ten more in it, which have
-# every hook that a frame could bring about. Needs cargo and valgrind. Two release builds: several minutes each.
+# The cost of mechanisms that a run does not use: instructions per packet-hop with the registry as it is, and with ten more mechanisms that
+# have every hook that a frame can call. Needs cargo and valgrind. Makes two release builds, of several minutes each.
 set -euo pipefail
 cd "$(dirname "$0")/.."
 target=${CARGO_TARGET_DIR:-target}

@@ -1,5 +1,5 @@
 #!/usr/bin/env bash
-# Time, memory, instructions and cache misses per packet-hop. Needs cargo; with valgrind also what it counts.
+# Time and memory per packet-hop; with valgrind also instructions and cache misses. Needs cargo.
 set -euo pipefail
 cd "$(dirname "$0")/.."
 
@@ -51,7 +51,7 @@ if ! command -v valgrind >/dev/null; then
     exit 0
 fi
 
-# Two lengths and a subtraction: what building the network and starting the flows takes falls out. The caches are of 48 KiB and 1 MiB.
+# The difference of two lengths leaves out the building of the network and the start of flows. The caches have 48 KiB and 1 MiB.
 scratch=$(mktemp -d)
 trap 'rm -rf "$scratch"' EXIT
 count() {

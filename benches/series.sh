@@ -1,5 +1,5 @@
 #!/usr/bin/env bash
-# Processor time of each further tiny run of a series: 101 and 501 seeds of the scenario that `backwater new` writes, in turns.
+# Processor time of each further run of a series: 101 and 501 seeds of the scenario that `backwater new` writes, in turns.
 set -euo pipefail
 cd "$(dirname "$0")/.."
 backwater=${BACKWATER:-.venv/bin/backwater}
@@ -7,7 +7,7 @@ scratch=$(mktemp -d)
 trap 'rm -rf "$scratch"' EXIT
 "$backwater" new "$scratch/tiny.toml" >"$scratch/said" 2>&1
 
-# User and system time of so many seeds, in seconds.
+# Prints the user and system time of a number of seeds, in seconds.
 spent() {
     local TIMEFORMAT='%U %S'
     { time "$backwater" run "$scratch/tiny.toml" --seeds "$1" --out "$scratch/series" --force >"$scratch/said" 2>&1; } 2>&1 |

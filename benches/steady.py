@@ -1,12 +1,11 @@
-"""How much of a run could be skipped: the payload of flows whose rates stay within 1 % for a while.
+"""Measures how much of a run could be skipped: payload of flows with rates steady within 1 %.
 
-A simulator that skips steady states must find sets of flows that share links and none of whose
-rates changes. A rate is the payload that a flow sends in a window; it stays if it is within 1 %
-of what it was when the stay began, or within one packet, which is what a window can tell. `alone`
-asks this of each flow by itself: no skipping can save more. `together` asks it of all flows that
-share a host's link with each other, directly or by others; links between switches, which would
-join more of them, are left out. A stay's first window is what a skip would have to simulate, and
-does not count.
+A simulator that skips steady states must find sets of flows that share links, and whose rates do
+not change. A rate is the payload that a flow sends in a window. A stay lasts while the rate is
+within 1 % of its first value, or within one packet, the resolution of a window. `alone` takes each
+flow by itself: no skipping can save more. `together` takes all flows that share a host's link with
+each other, directly or through others; it leaves out links between switches, which would join more
+of them. A skip would have to simulate the first window of a stay, which does not count.
 
     python benches/steady.py          # prints a row for each scenario and window
 """
@@ -28,7 +27,7 @@ PAYLOAD = 4000
 STAYS = (2, 4, 8)
 """Least lengths of a stay, in windows."""
 
-# The part of 256 GPUs of the study sfc-aidc-2025-prefill, as its study.toml has it; one round.
+# The part of 256 GPUs of the study sfc-aidc-2025-prefill, as in its study.toml; one round.
 PART: dict[str, str | int] = {
     "topology.leaves": 16,
     "job.prefill.instances": 8,
@@ -50,17 +49,17 @@ PART_BY: dict[str, dict[str, str]] = {
 
 
 class Stays:
-    """Payload of stays that have ended, by their length."""
+    """The payload of stays that have ended, by their length."""
 
     def __init__(self) -> None:
-        self.under_way: dict[frozenset[int], tuple[dict[int, float], int, float]] = {}
+        self.open: dict[frozenset[int], tuple[dict[int, float], int, float]] = {}
         self.ended: list[tuple[int, float]] = []
 
     def look(self, sets: list[dict[int, float]], packet: float) -> None:
-        """One more window: the flows of each set with their rates."""
+        """Add a window: the flows of each set, with their rates."""
         now = {}
         for rates in sets:
-            first, length, payload = self.under_way.pop(frozenset(rates), (rates, 0, 0.0))
+            first, length, payload = self.open.pop(frozenset(rates), (rates, 0, 0.0))
             margin = {flow: max(WITHIN * rate, packet) for flow, rate in first.items()}
             if any(abs(rate - first[flow]) > margin[flow] for flow, rate in rates.items()):
                 self.ended.append((length, payload))
@@ -68,20 +67,20 @@ class Stays:
             more = sum(rates.values()) if length else 0.0
             now[frozenset(rates)] = (first, length + 1, payload + more)
         self.end()
-        self.under_way = now
+        self.open = now
 
     def end(self) -> None:
-        """All that are under way have ended."""
-        self.ended.extend((length, payload) for _, length, payload in self.under_way.values())
-        self.under_way = {}
+        """End all open stays."""
+        self.ended.extend((length, payload) for _, length, payload in self.open.values())
+        self.open = {}
 
     def share(self, least: int, total: float) -> float:
-        """Payload of stays of at least so many windows, in per cent."""
+        """Return the payload of stays of at least `least` windows, in per cent of `total`."""
         return 100 * sum(payload for length, payload in self.ended if length >= least) / total
 
 
 def measure(scenario: backwater.Scenario, window_us: int) -> tuple[int, Stays, Stays, float]:
-    """Runs a scenario: its flows, stays of single flows, of flows that share links, all rates."""
+    """Run a scenario; return its flows, stays of flows alone and together, and the sum of rates."""
     run = scenario.set("output.interval", f"{window_us} us").set("output.flows", True).run()
     series = pl.from_arrow(run.series)
     ends = pl.from_arrow(run.flows)
@@ -109,8 +108,8 @@ def measure(scenario: backwater.Scenario, window_us: int) -> tuple[int, Stays, S
     return len(links), alone, together, total
 
 
-def say(name: str, scenario: backwater.Scenario, window_us: int) -> None:
-    """Prints a row."""
+def print_row(name: str, scenario: backwater.Scenario, window_us: int) -> None:
+    """Print the row of a scenario and a window."""
     flows, alone, together, total = measure(scenario, window_us)
     cells = [name, str(flows), f"{window_us} us"]
     for stays in (alone, together):
@@ -119,15 +118,15 @@ def say(name: str, scenario: backwater.Scenario, window_us: int) -> None:
 
 
 def main() -> None:
-    """Prints a row for each scenario and window."""
+    """Print a row for each scenario and window."""
     lengths = " / ".join(map(str, STAYS))
     print(f"| scenario | flows | window | alone, % in {lengths} windows or more | together |")
     print("|---|---|---|---|---|")
     incast = backwater.load(STUDIES / "sfc-aidc-2025/scenario.toml")
     longer = incast.set("flow.incast.size", "20 MB").set("flow.victim.size", "50 MB")
     for window in (5, 20):
-        say("incast of 3 and a victim, PFC, 11 MB", incast, window)
-        say("the same, 110 MB", longer, window)
+        print_row("incast of 3 and a victim, PFC, 11 MB", incast, window)
+        print_row("the same, 110 MB", longer, window)
     for variant, changes in PART_BY.items():
         prefill = backwater.load(STUDIES / "sfc-aidc-2025-prefill/scenario.toml").variant(variant)
         for key, value in PART.items():
@@ -135,7 +134,7 @@ def main() -> None:
         for key, text in changes.items():
             prefill = prefill.set(key, text)
         for window in (20, 50):
-            say(f"prefill, 256 GPUs, {variant}", prefill, window)
+            print_row(f"prefill, 256 GPUs, {variant}", prefill, window)
 
 
 if __name__ == "__main__":

@@ -1,9 +1,9 @@
-"""What a sweep costs beside its runs: 2,000 tiny points in one command, and a dataset of 100,000.
+"""Measures the cost of a sweep beside its runs: for 2,000 tiny points, and for 100,000.
 
-Run with .venv/bin/python benches/sweep.py [--large]. Processor time is that of all processes of
-the command, which this one waits for. Points are runs of the scenario that `backwater new` writes,
-one a seed. `--large` runs 100,000 points for real (some minutes); else the rows of 2,000 are
-repeated under other ids and seeds, and written by the store's own writer.
+Run with .venv/bin/python benches/sweep.py [--large]. Processor time is that of all processes of the
+command. Points are runs of the scenario that `backwater new` writes, one for each seed. `--large`
+runs 100,000 points (some minutes). Otherwise the store's writer repeats the rows of 2,000 under
+other ids and seeds.
 """
 
 from __future__ import annotations
@@ -40,7 +40,7 @@ _SUBREAPER = 36
 
 @dataclass
 class Command:
-    """A command, what it took, and what its processes had taken at instants on the way."""
+    """A command, the time that it took, and samples of its processes' time."""
 
     wall: float = 0.0
     processor: float = 0.0
@@ -49,11 +49,11 @@ class Command:
 
     @property
     def took(self) -> str:
-        """Say what it took."""
+        """Wall time and processor time, as text."""
         return f"{self.wall:.2f} s, {self.processor:.2f} s of processor time"
 
     def run(self, *arguments: str, sampled: bool = False) -> Command:
-        """Run `backwater` with these arguments, on so many cores as are asked for here."""
+        """Run `backwater` with these arguments; `sampled`: also sample its processor time."""
         before = resource.getrusage(resource.RUSAGE_CHILDREN)
         began = time.monotonic()
         with subprocess.Popen(
@@ -94,7 +94,7 @@ class Command:
             self.samples.append((time.time(), mine, busy))
 
     def between(self, first: float, last: float) -> tuple[float, float]:
-        """Give the processor time of the command, and of all other processes, between instants."""
+        """Return the processor time of the command, and of all others, between two times of day."""
         times, mine, whole = (np.array(column) for column in zip(*self.samples, strict=True))
         own = float(np.interp(last, times, mine) - np.interp(first, times, mine))
         both = float(np.interp(last, times, whole) - np.interp(first, times, whole))
@@ -102,7 +102,7 @@ class Command:
 
 
 def _reap() -> None:
-    """Wait for processes whose parent has ended, so that what they took is counted."""
+    """Wait for processes whose parent has ended, so that their time is counted."""
     while True:
         try:
             os.waitpid(-1, 0)
@@ -121,9 +121,9 @@ def _alone(file: str) -> float:
 
 
 def run_itself(file: Path) -> float:
-    """Give the processor time of a run, from building the network to its end, in s.
+    """Return the processor time of a run, from building the network to its end, in s.
 
-    So many processes run at once as in a sweep: a core that shares its caches is slower.
+    As many processes run at once as in a sweep: cores that share their caches are slower.
     """
     asked = [sys.executable, __file__, "--alone", str(file)]
     running = [subprocess.Popen(asked, stdout=subprocess.PIPE, text=True) for _ in range(CORES)]
@@ -131,15 +131,15 @@ def run_itself(file: Path) -> float:
 
 
 def disk(directory: Path) -> int:
-    """Give the bytes of all files."""
+    """Return the size of all files in a directory, in B."""
     return sum(one.stat().st_size for one in directory.rglob("*") if one.is_file())
 
 
 def small(place: Path, file: Path) -> None:
-    """Print what 2,000 points in one command take."""
+    """Print the cost of 2,000 points in one command."""
     run = run_itself(file)
     print(f"a run itself: {run * 1e3:.2f} ms of processor time")
-    # Asked for: the command runs few points itself, without workers.
+    # Explicit, since the command runs few points itself, without workers.
     sweep = ("sweep", str(file), "--workers", str(CORES))
     few = Command().run(*sweep, "--seeds", f"1..{FEW}", "--out", str(place / "few"))
     many = Command().run(
@@ -156,7 +156,7 @@ def small(place: Path, file: Path) -> None:
         f"the command included; {(further - run) * 1e3:.2f} ms for each further point"
     )
     timings = backwater.open_sweep(place / "many").polars("timings").sort("ended")
-    # The first point is the pilot's, before there are workers.
+    # The first point is the pilot's, before workers start.
     ends = [datetime.fromisoformat(text).timestamp() for text in timings["ended"]]
     first, last = ends[1] - timings["seconds"][1], ends[-1]
     own, others = many.between(first, last)
@@ -172,7 +172,7 @@ def small(place: Path, file: Path) -> None:
 
 
 def dataset(place: Path, file: Path, *, real: bool) -> None:
-    """Print what a sweep of 100,000 points takes to plan and to ask."""
+    """Print the time to plan a sweep of 100,000 points, and to query it."""
     sweep = ("sweep", str(file), "--vary", "switch.buffer=400 KB..499 KB step 1 KB")
     seeds, out = ("--seeds", f"1..{LARGE // 100}"), ("--out", str(place / "large"))
     dry = Command().run(*sweep, *seeds, "--dry-run")
@@ -198,7 +198,7 @@ def dataset(place: Path, file: Path, *, real: bool) -> None:
 
 
 def _repeat(directory: Path) -> None:
-    """Write the rows that are there again and again, under other ids and seeds."""
+    """Write the rows of a sweep again and again, under other ids and seeds."""
     sweep = backwater.open_sweep(directory)
     points, timings = sweep.arrow(), sweep.arrow("timings")
     ids = [str(one) for one in points["point"].to_pylist()]
@@ -212,13 +212,13 @@ def _repeat(directory: Path) -> None:
         rows = rows.set_column(place, points.schema.field(place), other)
         store.add({POINTS: rows, "timings": timings.set_column(0, timings.schema.field(0), known)})
     store.close()
-    # It has the hashes of parts that have been put together since.
+    # Without the hashes of parts, which have been merged since.
     kept = {key: value for key, value in sweep.manifest.items() if key != "parts"}
     write_manifest(directory, kept)
 
 
 def main() -> None:
-    """Print all of it."""
+    """Print all measurements."""
     parser = argparse.ArgumentParser(description=__doc__)
     parser.add_argument("--large", action="store_true", help="run 100,000 points for real")
     parser.add_argument("--alone", metavar="FILE", help=argparse.SUPPRESS)

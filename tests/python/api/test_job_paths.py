@@ -1,4 +1,4 @@
-"""What ended a job, back to its start; waits summed up; the list of a job's messages."""
+"""Critical paths of jobs; sums of waits; the list of a job's messages."""
 
 from __future__ import annotations
 
@@ -71,7 +71,7 @@ def test_what_a_step_waits_for_its_time_is_on_the_path() -> None:
 
 @pytest.mark.parametrize("more", [{}, {"rounds_in_flight": 2}, {"complete_at": "last-ack"}])
 def test_a_path_has_no_gap_and_sums_to_the_completion_time(more: dict[str, Any]) -> None:
-    """Computations on it take what the scenario says, and transfers what their flows took."""
+    """Its computations take the times in the scenario, and its transfers those of their flows."""
     scenario = job(
         {"label": "one", "kind": "compute", "time": "3 us"},
         {"label": "sum", "kind": "all-reduce", "size": "256 KB"},
@@ -113,7 +113,7 @@ def test_a_path_of_a_job_cut_short_ends_with_the_run() -> None:
 
 
 def test_why_tells_where_transfers_on_the_path_waited() -> None:
-    # Two senders of the same size: who comes last has waited for as much of the other as there is.
+    # Two senders of the same size: the last has waited for all of the other.
     scenario = job(send("x", [0, 2]), send("y", [1, 2]))
     found = facts(evidence(scenario, scenario.seed, None))
     [path] = found["jobs"]
@@ -122,7 +122,7 @@ def test_why_tells_where_transfers_on_the_path_waited() -> None:
     assert leg["ideal_fct_ps"] + leg["waited_ps"] + leg["rest_ps"] == leg["duration_ps"]
     [item] = leg["items"]
     assert (item["cause"], item["peer"]) == ("behind", "h2")
-    # 100 KB at 100 Gb/s are 8 us, and headers come on top of them.
+    # 100 KB at 100 Gb/s are 8 us, plus headers.
     assert 7.9 * US < item["wait_ps"] < 9 * US
 
 

@@ -72,7 +72,7 @@ def test_rounds_include_computations_at_their_begin_and_end() -> None:
 
 
 def test_a_graph_of_any_form() -> None:
-    # A diamond: 0 sends to 1 and 2, which compute for different times and send to 3.
+    # A diamond: 0 sends to 1 and 2, which compute for different times and then send to 3.
     def send(label: str, pair: list[int], after: list[str]) -> dict[str, Any]:
         return {
             "label": label,
@@ -153,7 +153,7 @@ def test_a_comparison_shows_jobs(command: Command) -> None:
         "compare", scenario, f"{scenario}@balanced", "--seeds", "1", "--json", "c.json", code=0
     )
     for name in ("max_jct:prefill", "mean_busbw:prefill/experts", "mean_over_bound:prefill"):
-        # A long name has its group in a line of its own.
+        # The group of a long name is on a line of its own.
         assert {name, name.partition(":")[0] + ":"} & set(said.out.split()), name
 
 
@@ -191,7 +191,7 @@ def test_the_command_tells_when_a_pipeline_was_complete(command: Command, tmp_pa
     assert (jct["job"], jct["instances"], jct["complete"]) == ("training", 1, 1)
     took = jct["duration_us"]["max"]
     assert 600 < took < 605
-    # As the table of groups has times.
+    # With the times of the table of groups.
     assert f"training: job completion time {us(took)} us." in said.out
     cut = command("run", "p.toml", "--set", "stop.at=50 us")
     assert "job completion time" not in cut.out
@@ -245,7 +245,7 @@ def test_messages_of_a_pipeline_are_groups(command: Command, tmp_path: Path) -> 
 
 @pytest.mark.usefixtures("undrawn")
 def test_the_jobs_of_a_run_that_failed_say_why(command: Command, tmp_path: Path) -> None:
-    """In the same words as the report of it."""
+    """The text is that of the report."""
     done = job({"kind": "all-gather", "size": "8 KB"}).run(out=tmp_path / "r")
     write_manifest(tmp_path / "r", done.manifest | {"status": "failed", "error": "full\nhint: x"})
     said = command("jobs", "r")
@@ -265,7 +265,7 @@ def test_no_statistics_of_what_is_not_complete() -> None:
 
 
 def test_statistics_over_seeds_have_job_completion_times(command: Command, tmp_path: Path) -> None:
-    """Drawn loads of experts make the seeds differ; the table of jobs gives each run's time."""
+    """Random loads of experts make the seeds differ; the table of jobs has each run's time."""
     file = ROOT / "scenarios" / "ai-experts.toml"
     said = command("run", str(file), "--seeds", "1..3", "--out", "s", code=0)
     runs = [backwater.open_run(tmp_path / "s" / f"seed-{seed}") for seed in (1, 2, 3)]

@@ -1,4 +1,4 @@
-"""Results of a Python class, read where the class is not: by commands, in another process."""
+"""Results of a control that is a Python class, read in a process without the class."""
 
 from __future__ import annotations
 
@@ -56,7 +56,7 @@ def test_why_uses_what_is_recorded(command: Command) -> None:
         run = backwater.open_run(name)
         assert (told["repeated"], told["fingerprint"]) == (False, run.fingerprint)
         assert told["waits"]["total_ps"] == sum(run.waits["wait_ps"].to_pylist()) > 0
-        # A window of 60 KB is more than xoff: ports are paused, and `waits` has not kept why.
+        # A window of 60 KB exceeds xoff: ports are paused, and `waits` has not recorded why.
         assert sum(run.ports["pauses_received"].to_pylist()) > 0
         unrecorded = "First pause: not recorded (output.pause_causes)." in said.out
         assert (unrecorded, told["unrecorded"] != []) == (

@@ -1,6 +1,6 @@
-"""Several seeds in one call of Python: of a scenario, and of a control that is a Python class."""
+"""Several seeds in one call of `run`: of a scenario, and of a control that is a Python class."""
 
-# Hooks are called with what they may not need.
+# Hooks have arguments that they may not use.
 # ruff: noqa: ARG002
 
 from __future__ import annotations
@@ -23,7 +23,7 @@ from backwater import Acknowledgement, Control, InputError, RunError, Scenario
 from kit.command import Command
 from kit.scenarios import star
 
-# Flows of random arrivals, so that seeds differ; the switch has room for a window of each.
+# Flows with random arrivals, so that seeds differ; the switch has room for a window of each flow.
 RANDOM = f"""{star(5, title="Random")}
 [switch]
 buffer = "4 MB"
@@ -38,7 +38,7 @@ until = "40 us"
 
 
 class Dicing(Control):
-    """A window that its flow's own random numbers choose."""
+    """A window chosen by the flow's random numbers."""
 
     most = 40
 
@@ -68,7 +68,7 @@ def test_it_is_the_series_of_the_command(command: Command, tmp_path: Path) -> No
     assert {name: series.manifest[name] for name in names} == {
         name: told.manifest[name] for name in names
     }
-    # Either takes up what the other has made.
+    # Each continues the series that the other has made.
     said = command("run", "random.toml", "--seeds", "3", "--out", "made")
     assert "3 of 3 runs are in made already" in said.err
 
@@ -146,7 +146,7 @@ def test_each_run_of_a_class_is_as_it_is_alone(out: str | None, tmp_path: Path) 
 
 
 def test_runs_of_a_class_come_one_after_another_in_this_thread() -> None:
-    """What objects of a class share is never changed by two runs at once."""
+    """Two runs never change the attributes of a class at the same time."""
 
     class Telling(Dicing):
         heard: ClassVar[list[tuple[int, int]]] = []
@@ -162,7 +162,7 @@ def test_runs_of_a_class_come_one_after_another_in_this_thread() -> None:
 
 
 def counting(at: int, act: Callable[[], object]) -> type[Control]:
-    """A class that acts as the flow of this number begins, of all runs together."""
+    """Make a class that acts when flow number `at`, counted over all runs, begins."""
 
     class Counting(Dicing):
         begun: ClassVar[list[int]] = []
@@ -219,7 +219,7 @@ backwater.load("random.toml").prototype(Halved).run(seeds=5, out="mine")
 
 @pytest.mark.usefixtures("undrawn")
 def test_the_command_compares_the_seeds_of_a_class(command: Command, tmp_path: Path) -> None:
-    """With intervals and a winner, though the class is in another program."""
+    """It prints intervals and a winner, although the class is in another program."""
     (tmp_path / "random.toml").write_text(RANDOM, encoding="utf-8")
     (tmp_path / "program.py").write_text(PROGRAM, encoding="utf-8")
     subprocess.run([sys.executable, "program.py"], check=True)

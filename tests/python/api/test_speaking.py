@@ -1,4 +1,4 @@
-"""Python's own words: what `help` and `dir` show, and how errors name what was given."""
+"""Texts of the Python API: `help` and `dir`, and errors that name methods, not options."""
 
 from __future__ import annotations
 
@@ -23,7 +23,7 @@ def test_whatever_is_public_says_what_it_is() -> None:
 
 
 def test_nothing_that_is_shown_is_an_import_of_our_own() -> None:
-    # In a process of its own, where no other test has imported a module of the package.
+    # In a separate process, in which no other test has imported a module of the package.
     code = "import backwater; print(*(n for n in dir(backwater) if not n.startswith('_')))"
     ran = run_python("-c", code, check=True)
     assert ran.out.split() == sorted(backwater.__all__)

@@ -149,7 +149,7 @@ def test_a_class_may_be_left_out(table: Any, classes: list[int]) -> None:  # noq
 
 
 def test_any_number_of_tables_in_either_format(tmp_path: Path) -> None:
-    """Two files of one name, one file of two groups, and CSV; by the file and by its variants."""
+    """Two files with one name, one file for two groups, and CSV; in the file and its variants."""
     for folder, size in (("a", 1_000), ("b", 2_000), ("c", 4_000)):
         (tmp_path / folder).mkdir()
         table = pa.table(ROWS | {"bytes": [size] * 3}).drop_columns(["class"])
@@ -286,7 +286,7 @@ def test_an_export_that_nobody_takes_is_freed() -> None:
         batch.__arrow_c_array__()
         schema, array = batch.__arrow_c_array__()
         del schema, array
-        # The stubs know no objects that export a schema.
+        # pyarrow's stubs lack objects that export a schema.
         assert pa.schema(batch) == pa.record_batch(batch).schema  # type: ignore[arg-type]
 
 
@@ -296,7 +296,7 @@ def test_the_starting_scenario_has_the_fingerprint_that_the_rust_tests_know() ->
 
 
 def test_20_000_switches_written_out_are_built() -> None:
-    """A ring, with hosts at two of its switches."""
+    """Return a ring with hosts at two of its switches."""
     switches = 20_000
     fields = 'rate = "100 Gb/s"\ndelay = "1 us"\n'
     ends = [(f"s{n}", f"s{(n + 1) % switches}") for n in range(switches)]
@@ -311,13 +311,13 @@ def test_20_000_switches_written_out_are_built() -> None:
         pass
     simulation.stop()
     summary = simulation.summary()
-    # A packet and its acknowledgement, over five links between switches and two to hosts.
+    # A packet and its acknowledgement cross five links between switches and two to hosts.
     assert summary["hops"] == 2 * 7
 
 
 @pytest.mark.parametrize("slots", ["together", "apart"])
 def test_slots_of_bernoulli_streams_begin_together_or_apart(slots: str) -> None:
-    """One packet a source: a full load, and no packet after the first slot of 1200 ns."""
+    """Each source sends one packet: a full load, and no packet after the first slot of 1200 ns."""
     hosts = 60
     scenario = backwater.build(
         {
@@ -353,7 +353,7 @@ def test_slots_of_bernoulli_streams_begin_together_or_apart(slots: str) -> None:
         return
     assert len(set(begins)) == hosts
     assert max(begins) < 1_200_000
-    # Uniform: half a slot in the mean, with a standard error of slot / sqrt(12 n); four of them.
+    # Uniform: half a slot on average, within four standard errors of slot / sqrt(12 n).
     error = 1_200_000 / (12 * hosts) ** 0.5
     assert sum(begins) / hosts == pytest.approx(600_000, abs=4 * error)
     again = scenario.run().flows["fct_last_byte_ps"].to_pylist()
@@ -362,7 +362,7 @@ def test_slots_of_bernoulli_streams_begin_together_or_apart(slots: str) -> None:
 
 
 def test_a_load_over_unlike_links_is_warned_of() -> None:
-    """10 % of 400 Gb/s and 3.6 Tb/s together are all that the network's link carries."""
+    """10 % of 400 Gb/s and 3.6 Tb/s together are the full rate of the network's link."""
     gpus = {
         "kind": "leaf-spine",
         "leaves": 8,

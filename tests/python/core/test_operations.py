@@ -76,7 +76,7 @@ def in_csv(folder: Path) -> Run:
 
 
 def floats() -> pa.Table:
-    """As pandas has whole numbers of which some are missing."""
+    """As pandas stores whole numbers with missing values."""
     plain = pd.DataFrame({name: ROWS[name] for name in ROWS if not name.startswith("after")})
     table = pa.Table.from_pandas(plain)
     assert table.schema.field("bytes").type == pa.float64()
@@ -107,7 +107,7 @@ def test_every_form_of_a_table_is_the_same_run(
 def test_a_path_without_gaps(tmp_path: Path) -> None:
     run = in_csv(tmp_path)
     [job] = run.jobs.to_pylist()
-    # In the stream one computation ends after 10 us, the other after 30. The sends are over before.
+    # In the stream one computation ends after 10 us, the other after 30. The sends end before.
     assert (job["start_ps"], job["end_ps"]) == (0, 30_000_000)
     legs = critical_path(run, "job")
     assert [(leg.kind, leg.label, leg.duration_ps) for leg in legs] == [
@@ -130,7 +130,7 @@ def test_results_are_those_of_the_table_as_it_is(
     out = tmp_path / "out"
     run = scenario(tmp_path, "ops.csv").run(out=out)
     assert list(run.manifest["inputs"]) == ["ops.csv"]
-    # Another table is another run: what is there does not stand for it.
+    # Another table means another run: the earlier results do not count.
     (tmp_path / "ops.csv").write_text(CSV.replace("10 us", "11 us"), "utf-8")
     with pytest.raises(backwater.InputError, match="out"):
         scenario(tmp_path, "ops.csv").run(out=out)
@@ -177,7 +177,7 @@ def test_files_that_are_no_tables(tmp_path: Path) -> None:
     (tmp_path / "text.parquet").write_text(CSV, "utf-8")
     with pytest.raises(backwater.InputError, match="not a readable Parquet file"):
         scenario(tmp_path, "text.parquet").run()
-    # A page that is damaged shows only while rows are read.
+    # A damaged page shows only when its rows are read.
     pq.write_table(pa.table(ROWS), tmp_path / "ops.parquet", compression="zstd")
     octets = bytearray((tmp_path / "ops.parquet").read_bytes())
     octets[8:200] = bytes(192)

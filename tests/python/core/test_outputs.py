@@ -1,4 +1,4 @@
-"""What a run is asked to record changes nothing but what is recorded."""
+"""The outputs of a scenario change nothing but what is recorded."""
 
 from __future__ import annotations
 
@@ -9,7 +9,7 @@ import backwater
 from backwater.results import Run
 from kit.scenarios import flow, star
 
-# Two flows end, one loses its last frames: the sentence of what it waits for speaks of them.
+# Two flows end, and one loses its last frames, which the finding of what it waits for names.
 LOSSY = f"""{star(4)}
 [switch]
 buffer = "100 KB"
@@ -53,7 +53,7 @@ def _run(*options: str) -> Run:
 
 @pytest.fixture(scope="module")
 def plain() -> Run:
-    """Nothing recorded."""
+    """Return a run without any of the outputs."""
     return _run()
 
 

@@ -1,6 +1,6 @@
-"""The examples under scenarios/: each runs, with every variant, and comes to the same as before.
+"""The examples under scenarios/: each runs, with every variant, and has the same results as before.
 
-Times are kept to 0.1 us: what an example shows, not the last digit of the trajectory.
+Times are compared to 0.1 us: what an example shows, not the last digit of the trajectory.
 """
 
 from __future__ import annotations
@@ -15,7 +15,7 @@ from backwater.numbers.run import group_times, port_totals
 from kit.tree import ROOT
 
 FOLDER = ROOT / "scenarios"
-# Those that show how a run fails.
+# Examples of runs that fail.
 FAILING = {("ring-deadlock", None)}
 
 

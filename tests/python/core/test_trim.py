@@ -1,4 +1,4 @@
-"""Trimming: what is cut is answered at once, and retransmitted once."""
+"""Trimming: the receiver answers a trimmed packet at once, and the sender retransmits it once."""
 
 from __future__ import annotations
 
@@ -33,16 +33,16 @@ def counted(run: backwater.Run, name: str) -> int:
 
 
 def test_an_incast_is_as_fast_as_its_link() -> None:
-    """8 x 1 MB over one link. Nothing waits for a timeout, and the link to the receiver is never
-    idle while something is to come: what is lost is back before the queue is empty, but for the
-    very last of it."""
+    """8 x 1 MB over one link. No flow waits for a timeout, and the link to the receiver is never
+    idle before the end: retransmissions arrive before the queue is empty, except for the last
+    ones."""
     run = backwater.parse(INCAST).run()
     flows = run.flows.to_pylist()
     trimmed = counted(run, "trimmed")
     assert trimmed > 100
     assert counted(run, "trimmed_lost") == 0
     assert sum(row["retransmitted"] for row in flows) == trimmed
-    # All but the last packet of each flow carry 4086 B.
+    # Packets carry 4086 B, except the last of each flow.
     assert 0 <= trimmed * 4086 - counted(run, "trimmed_bytes") <= trimmed * (4086 - 3016) / 10
     assert sum(row["timeouts"] for row in flows) == 0
     assert run.summary["drops"] == 0
@@ -72,16 +72,16 @@ def test_a_lone_flow_is_never_cut() -> None:
 
 
 def test_the_length_of_what_is_left() -> None:
-    """Headers go first and take their time on the last link: with 256 B of each frame kept, a
+    """Trimmed packets go first and take time on the last link: with 256 B of each frame kept, a
     quarter of 1024 B, four times as long as with 64 B."""
     long = backwater.parse(INCAST).set("trim.size", "256 B").run()
     trimmed = counted(long, "trimmed")
     last = max(row["fct_last_ack_ps"] for row in long.flows.to_pylist())
     assert trimmed > 100
     link = (8 * BYTES + trimmed * 256) * PS_PER_BYTE
-    # Those cut at the very end hold up nothing.
+    # Packets trimmed at the very end delay nothing.
     assert link * 0.98 < last < link + 2 * ROUND_TRIP_PS
-    # Off what is no longer than that nothing can be cut.
+    # A packet that is no longer than that cannot be trimmed.
     whole = backwater.parse(INCAST).set("trim.size", "4150 B").run()
     assert counted(whole, "trimmed") == 0
     assert whole.summary["drops"] > 100
@@ -89,7 +89,7 @@ def test_the_length_of_what_is_left() -> None:
 
 @pytest.mark.parametrize("every", ["2", "8"])
 def test_what_closes_a_gap_is_acknowledged_at_once(every: str) -> None:
-    """With several packets an acknowledgement a full window would else wait for the timeout."""
+    """With several packets for each acknowledgement, a full window would wait for the timeout."""
     run = backwater.parse(INCAST).set("ack.every", every).run()
     flows = run.flows.to_pylist()
     assert sum(row["timeouts"] for row in flows) == 0
@@ -107,7 +107,7 @@ BACK = backwater.parse(INCAST).set("trim.to", "source")
 
 
 def test_what_goes_back_is_sent_again_sooner() -> None:
-    """The link to the receiver carries no headers, and is never idle while something is to come."""
+    """The link to the receiver carries no trimmed packets, and is never idle before the end."""
     run = BACK.run()
     flows = run.flows.to_pylist()
     returned = counted(run, "returned")
@@ -131,8 +131,8 @@ def test_what_goes_back_overtakes_nothing(recovery: str) -> None:
     assert sum(row["timeouts"] for row in run.flows.to_pylist()) == 0
 
 
-# As in `htsim_uec`: data in C bytes, and what is short in 2 C; the newest packet of a full queue is
-# cut in place of the arriving one half of the times.
+# As in `htsim_uec`: C bytes for data, and 2 C for short packets; half of the times, the newest
+# packet of a full queue is trimmed in place of the arriving one.
 EITHER = (
     INCAST.replace(
         'buffer = "178450 B"', f"queue_buffers = {[f'{c} B' for c in [178450] * 6 + [356900] * 2]}"
@@ -143,8 +143,8 @@ EITHER = (
 
 
 def test_the_newest_packet_may_be_cut_instead() -> None:
-    """The link to the receiver is as busy as when the arriving packet is cut, and no packet is lost
-    or cut twice for one that is retransmitted."""
+    """The link to the receiver is as busy as when the arriving packet is trimmed, and no packet is
+    lost or trimmed twice for each retransmission."""
     scenario = backwater.parse(EITHER)
     runs = [scenario.run(), scenario.set("trim.victim", "arriving").run()]
     for run in runs:
@@ -157,7 +157,7 @@ def test_the_newest_packet_may_be_cut_instead() -> None:
         link = 8 * BYTES * PS_PER_BYTE
         last = max(row["fct_last_ack_ps"] for row in flows)
         assert link < last < link + trimmed * 64 * PS_PER_BYTE + 2 * ROUND_TRIP_PS
-        # A queue of C bytes that others give way to exceeds them by less than a frame.
+        # A queue of C bytes, to which others give way, exceeds them by less than a frame.
         longest = max(
             row["max_egress_bytes"] for row in run.ports.to_pylist() if row["node"] == "s0"
         )
@@ -166,7 +166,7 @@ def test_the_newest_packet_may_be_cut_instead() -> None:
 
 
 def test_coins_are_tossed_alike_whoever_tosses_them() -> None:
-    """Two leaves and a spine, on one thread and on two."""
+    """In two leaves and a spine, on one thread and on two."""
     leaves = 'kind = "leaf-spine"\nleaves = 2\nspines = 1\nhosts_per_leaf = 5'
     scenario = backwater.parse(EITHER.replace('kind = "star"\nhosts = 9', leaves))
     run = scenario.run()

@@ -1,1 +1,1 @@
-"""What tests of several rooms use: ways to run things, scenarios, pages, programs that kill."""
+"""Shared parts of tests: ways to run things, scenarios, pages, programs that kill."""

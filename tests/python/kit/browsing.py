@@ -1,7 +1,7 @@
 """Debian's headless Chromium, driven by playwright, for tests of pages.
 
-Chromium is a package of the system (`apt-get install chromium`), not of Python. Where it is not
-installed these tests are skipped, and the summary says so; with CI set they fail.
+Chromium is a package of the system (`apt-get install chromium`), not of Python. Without it, these
+tests are skipped, which the summary reports; with CI set they fail.
 """
 
 from __future__ import annotations
@@ -24,7 +24,7 @@ SIZES = {"phone": (390, 844), "screen": (1280, 900), "wide": (1920, 1080)}
 
 @dataclass
 class Opened:
-    """A page, and everything that it complained about or asked for."""
+    """A page, with its complaints and the addresses of its requests."""
 
     page: Page
     complaints: list[str] = field(default_factory=list)
@@ -33,13 +33,13 @@ class Opened:
 
 @contextlib.contextmanager
 def chromium() -> Iterator[Browser]:
-    """One browser for the tests of a file."""
+    """Yield one browser for the tests of a file."""
     if CHROMIUM is None:
         if os.environ.get("CI"):
             pytest.fail(MISSING)
         pytest.skip(MISSING)
     with sync_playwright() as playwright:
-        # Its sandbox does not start as root, as containers are; what it opens is our own.
+        # In containers, which run as root, its sandbox does not start. The pages are our own.
         browser = playwright.chromium.launch(executable_path=CHROMIUM, args=["--no-sandbox"])
         yield browser
         browser.close()
@@ -48,7 +48,7 @@ def chromium() -> Iterator[Browser]:
 def opened(
     browser: Browser, file: Path, size: str, scheme: Literal["light", "dark"] = "light"
 ) -> Opened:
-    """Open a file and look at every figure, so that each chart comes alive."""
+    """Open a file and scroll to every figure, so that each chart becomes live."""
     width, height = SIZES[size]
     page = browser.new_page(viewport={"width": width, "height": height}, color_scheme=scheme)
     seen = Opened(page)
@@ -64,7 +64,7 @@ def opened(
     return seen
 
 
-# WCAG 2.2: relative luminance and contrast, of what a selector finds, by a property's colour.
+# WCAG 2.2: relative luminance and contrast of a property's colour in the selected elements.
 CONTRAST = """([selector, property]) => {
   const rgb = text => text.match(/[0-9.]+/g).slice(0, 3).map(Number);
   const power = s => s <= .04045 ? s / 12.92 : ((s + .055) / 1.055) ** 2.4;

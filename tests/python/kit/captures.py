@@ -11,7 +11,7 @@ Frame = dict[str, Any]
 
 
 def read(file: Path) -> list[Frame]:
-    """The frames of a capture, as the codec reads them."""
+    """Return the frames of a capture, as the codec reads them."""
     items: list[Frame] = []
     _core.read_capture(str(file), items.append)
     assert all("kind" in item for item in items), items

@@ -1,4 +1,4 @@
-"""What charts hold."""
+"""Reads the data of charts."""
 
 from __future__ import annotations
 
@@ -7,6 +7,6 @@ import polars as pl
 
 
 def rows(chart: alt.TopLevelMixin, *columns: str) -> pl.DataFrame:
-    """The data of a chart's first data set that has some columns."""
+    """Return the first data set of a chart that has some columns."""
     found = [pl.DataFrame(data) for data in chart.to_dict()["datasets"].values()]
     return next(data for data in found if set(columns) <= set(data.columns))

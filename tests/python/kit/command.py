@@ -1,4 +1,4 @@
-"""The command: what it says, and how it is started as a process of its own."""
+"""The command: its output, and ways to start it as a process of its own."""
 
 from __future__ import annotations
 
@@ -13,7 +13,7 @@ from typing import Any
 
 @dataclass(frozen=True)
 class Said:
-    """What a command said."""
+    """The exit code and output of a command."""
 
     code: int
     out: str
@@ -29,7 +29,7 @@ def start(
     pass_fds: tuple[int, ...] = (),
     environment: Mapping[str, str] | None = None,
 ) -> subprocess.Popen[str]:
-    """Start the command as a process of its own, for signals and pipes."""
+    """Start the command in a process of its own, for signals and pipes."""
     return subprocess.Popen(
         [sys.executable, "-m", "backwater", *arguments],
         cwd=cwd,
@@ -42,7 +42,7 @@ def start(
 
 
 def run_python(*arguments: str, check: bool = False, **more: Any) -> Said:  # noqa: ANN401 - as asked
-    """Run Python as a process of its own, to its end; `more`: options of `subprocess.run`."""
+    """Run Python in a process of its own, to its end; `more`: options of `subprocess.run`."""
     run = subprocess.run(
         [sys.executable, *arguments], capture_output=True, text=True, check=check, **more
     )
@@ -50,5 +50,5 @@ def run_python(*arguments: str, check: bool = False, **more: Any) -> Said:  # no
 
 
 def run_apart(*arguments: str, cwd: Path, python: tuple[str, ...] = (), **more: Any) -> Said:  # noqa: ANN401 - as asked
-    """Run the command as a process of its own, to its end; `python`: options of the interpreter."""
+    """Run the command in a process of its own, to its end; `python`: options of the interpreter."""
     return run_python(*python, "-m", "backwater", *arguments, cwd=cwd, **more)

@@ -1,4 +1,4 @@
-"""What the tests of exports share: small scenarios, and runs with rows of a test's own."""
+"""Shared parts of the tests of exports: small scenarios, and runs with rows of a test."""
 
 from __future__ import annotations
 
@@ -41,7 +41,7 @@ def build(base: dict[str, Any], *flows: dict[str, Any], **more: Any) -> backwate
 
 
 def chain(*steps: tuple[int, int], **more: Any) -> dict[str, Any]:  # noqa: ANN401 - TOML
-    """A job whose transfers wait for each other in turn, from rank to rank."""
+    """Return a job in which each transfer waits for the one before, from rank to rank."""
     step = [
         {"label": f"s{n}", "kind": "point-to-point", "size": "2 KB", "pairs": [list(pair)]}
         for n, pair in enumerate(steps)
@@ -56,7 +56,7 @@ def exported(run: Run | Path, to: str, place: Path, **options: Any) -> str:  # n
 
 
 def run_of(tables: dict[str, list[dict[str, Any]]], like: Run) -> Run:
-    """A run with the scenario of another one, and rows of a test's own."""
+    """Return a run with the scenario of another one, and with these rows."""
 
     def read(table: str) -> pa.Table:
         return pa.Table.from_pylist(tables.get(table, []), schema=columns()[table])

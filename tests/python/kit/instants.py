@@ -1,12 +1,12 @@
-"""Kills a command before each change that it makes below its directory `o`, and gives it again.
+"""Kills a command before each change that it makes below its directory `o`, and repeats it.
 
     python instants.py '[["COMMAND", "BEFORE"], ["COMMAND", "WORDS"]]' [MOST]
 
-The first command, which may be empty, prepares `o`, which is as it left it at each instant. MOST:
-so many instants, the first. Commands run in children of this process, which only copies
-and forks: each change (a file opened to be written, a name made, changed or removed) is seen by an
-audit hook in the child, which ends it there. Prints JSON: how many instants there are, and what is
-wrong after the command was given again: its code is not 0, or temporary files are left.
+The first command, which may be empty, prepares `o` for each instant. MOST limits the instants to
+the first ones. Commands run in children of this process, which only copies and forks. An audit hook
+in the child sees each change (a file opened for writing, a name made, changed or removed) and ends
+the child before it. Prints JSON: the number of instants, and those after which the repeated command
+had a code other than 0, or left temporary files.
 """
 
 from __future__ import annotations
@@ -26,7 +26,7 @@ OUT = Path("o").absolute()
 
 
 def killing(number: int) -> None:
-    """Have this process end before its N-th change below OUT."""
+    """Let this process end before its N-th change below OUT."""
     left = number
 
     def see(event: str, arguments: tuple[Any, ...]) -> None:
@@ -50,7 +50,7 @@ def killing(number: int) -> None:
 
 
 def give(words: list[str], kill_at: int | None = None) -> int:
-    """Give a command in a child; gives its code."""
+    """Run a command in a child, and return its code."""
     child = os.fork()
     if child == 0:
         code = 1
@@ -67,7 +67,7 @@ def give(words: list[str], kill_at: int | None = None) -> int:
 
 
 def everything() -> None:
-    """Go through all instants of a command."""
+    """Kill and repeat a command at all its instants."""
     before, words = json.loads(sys.argv[1])
     most = int(sys.argv[2]) if len(sys.argv) > 2 else sys.maxsize
     number, wrong = 0, []
@@ -95,7 +95,7 @@ def everything() -> None:
 
 
 if __name__ == "__main__":
-    # All that a command needs, so that no child imports it.
+    # Everything that a command imports, so that no child has to.
     for module in ("polars", "scipy.stats", "pyarrow.parquet", "pyarrow.compute", "pandas"):
         importlib.import_module(module)
     for name in ("sweep", "numbers", "cli"):

@@ -1,15 +1,15 @@
-"""Kills sweeps at random instants, and holds what they come to against one that was left alone.
+"""Kills sweeps at random instants, and compares their results with those of an undisturbed sweep.
 
     PYTHONPATH=tests/python .venv/bin/python -m kit.kills --kills 100 --seed 1
     PYTHONPATH=tests/python .venv/bin/python -m kit.kills --kills 10 --keep flows
     PYTHONPATH=tests/python .venv/bin/python -m kit.kills --kills 10 --goal
 
-Rounds take turns: one on this machine, one on a scheduler with two workers, each a process with a
-directory of its own. A round's sweep is killed (SIGKILL) again and again: a worker, the command,
-the scheduler, at any instant from its start on. A command that has ended is given again. When one
-comes to its end, its rows, sorted by point, must be those of the sweep that was left alone, and no
-point that was on the disk may have been lost on the way. With `--keep flows` the rows of flows are
-held against each other, too, and with `--goal` the answer to a goal. Ends with code 1 otherwise.
+Rounds alternate between this machine, and a scheduler with two workers, each a process with a
+directory of its own. A round kills (SIGKILL) a worker, the command or the scheduler of its sweep
+again and again, at any instant from its start on. A command that has ended is repeated. When it is
+through, its rows, sorted by point, must be those of the undisturbed sweep, and no point that was on
+the disk may be lost meanwhile. `--keep flows` also compares the rows of flows, and `--goal` the
+answer to a goal. Ends with code 1 otherwise.
 """
 
 from __future__ import annotations
@@ -45,17 +45,17 @@ SEARCH = (
     *("--seeds", "1..24"),
 )
 HERE, CLUSTER = 4.0, 1.5
-"""Seconds from one kill to the next, at most; here workers must start each time."""
+"""Most seconds from one kill to the next; on this machine workers must start each time."""
 ENDS = 120.0
-"""Seconds within which a command ends whose scheduler is gone."""
+"""Seconds within which a command without its scheduler ends."""
 
 
 class FailureError(Exception):
-    """What a kill has brought to light."""
+    """A defect that a kill has revealed."""
 
 
 class Round:
-    """A sweep that is killed until it has come to its end."""
+    """A sweep that is killed until it is through."""
 
     def __init__(
         self,
@@ -72,7 +72,7 @@ class Round:
         self.process: subprocess.Popen[str] | None = None
 
     def start(self) -> subprocess.Popen[str]:
-        """Give the command, again."""
+        """Start the command, again."""
         where = ("--workers", "2")
         if self.cluster is not None:
             where = ("--scheduler", self.cluster.address)
@@ -84,14 +84,14 @@ class Round:
         return self.process
 
     def there(self) -> None:
-        """See that no point is lost that was on the disk."""
+        """Check that no point is lost that was on the disk."""
         found = len(table_of(self.place / self.name, POINTS))
         if found < self.most:
             raise FailureError(f"{self.name}: {found} points after {self.most}")
         self.most = found
 
     def run(self, many: int) -> None:
-        """Kill it so many times at most, and see it through."""
+        """Kill the sweep at most `many` times, and then let it end."""
         process = self.start()
         longest = HERE if self.cluster is None else CLUSTER
         while sum(self.kills.values()) < many:
@@ -119,13 +119,13 @@ class Round:
             process = self.start()
 
     def victims(self, process: subprocess.Popen[str]) -> list[str]:
-        """Name what can be killed now."""
+        """Return what can be killed now."""
         if self.cluster is not None:
             return ["worker", "command", "scheduler"]
         return ["worker", "command"] if workers(process) else ["command"]
 
     def kill_worker(self, process: subprocess.Popen[str]) -> None:
-        """Kill one of the two; another takes the place of one of a scheduler."""
+        """Kill one of the two workers, and replace it if it is a scheduler's."""
         if self.cluster is None:
             with contextlib.suppress(ProcessLookupError, IndexError):
                 os.kill(self.chance.choice(workers(process)), signal.SIGKILL)
@@ -135,14 +135,14 @@ class Round:
         self.cluster.worker(number)
 
     def after_the_scheduler(self, process: subprocess.Popen[str]) -> None:
-        """Wait for the command to say that it is gone, and start all of it again."""
+        """Wait until the command reports the lost scheduler, and start the cluster again."""
         assert self.cluster is not None
         self.ended(process.wait(ENDS))
         self.cluster.close()
         self.cluster.start()
 
     def ended(self, code: int) -> bool:
-        """See how the command has ended that was not killed; whether it is through."""
+        """Check how a command ended that was not killed, and return whether it is through."""
         said = (self.place / f"{self.name}.log").read_text()
         if "Traceback" in said:
             raise FailureError(f"{self.name}: {said[-3000:]}")
@@ -154,7 +154,7 @@ class Round:
 
 
 def result(directory: Path) -> tuple[list[dict[str, Any]], list[dict[str, Any]], object]:
-    """Give what a sweep has come to: points, flows where they are kept, answer to a goal."""
+    """Return the results of a sweep: points, flows if they are kept, answer to a goal."""
     opened = backwater.open_sweep(directory)
     if opened.status != "done":
         raise FailureError(f"{directory.name}: is {opened.status}")
@@ -168,7 +168,7 @@ def result(directory: Path) -> tuple[list[dict[str, Any]], list[dict[str, Any]],
 
 
 def workers(process: subprocess.Popen[str]) -> list[int]:
-    """The worker processes that a sweep has started."""
+    """Return the worker processes that a sweep has started."""
     try:
         found = psutil.Process(process.pid).children()
         return [one.pid for one in found if "spawn_main" in " ".join(one.cmdline())]
@@ -177,7 +177,7 @@ def workers(process: subprocess.Popen[str]) -> list[int]:
 
 
 def main() -> None:
-    """Print each round, and what all came to."""
+    """Print each round, and a summary."""
     parser = argparse.ArgumentParser(description=__doc__.partition("\n")[0])
     parser.add_argument("--kills", type=int, default=100)
     parser.add_argument("--seed", type=int, default=1)
@@ -212,7 +212,7 @@ def main() -> None:
             try:
                 one.run(min(8, given.kills - sum(total.values())))
                 if result(place / one.name) != wanted:
-                    raise FailureError(f"{one.name}: not what a sweep that was left alone has")
+                    raise FailureError(f"{one.name}: differs from the undisturbed sweep")
             except FailureError as failure:
                 sys.exit(f"seed {given.seed}: {failure}")
             finally:

@@ -1,4 +1,4 @@
-"""The most memory that a process held, as Linux tells it."""
+"""The peak memory of a process, as Linux reports it."""
 
 from __future__ import annotations
 
@@ -10,8 +10,8 @@ import pytest
 from kit.command import run_python
 
 _STATUS = Path("/proc/self/status")
-# Not ru_maxrss, which begins with what the process that started this one held.
-_TOLD = f"""
+# Not ru_maxrss, which starts from the memory of the parent process.
+_REPORT = f"""
 import re, sys
 from pathlib import Path
 
@@ -24,7 +24,7 @@ where_linux_tells = pytest.mark.skipif(
 )
 
 
-def peak(script: str, *words: str, **more: Any) -> int:  # noqa: ANN401 - as `run_python` asks
-    """Run a script in a process of its own; gives the most memory that it held, in bytes."""
-    done = run_python("-c", script + _TOLD, *words, check=True, **more)
+def peak(script: str, *words: str, **more: Any) -> int:  # noqa: ANN401 - as for `run_python`
+    """Run a script in a process of its own, and return its peak memory, in bytes."""
+    done = run_python("-c", script + _REPORT, *words, check=True, **more)
     return int(done.err.split()[-1]) << 10

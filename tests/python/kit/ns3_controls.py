@@ -1,8 +1,9 @@
-"""What the tests beside HPCC's ns-3 code share: its networks, controls and cases, as scenarios.
+"""Shared parts of the tests against HPCC's ns-3 code: its networks, controls and cases.
 
 The numbers of those tests were measured with that code (alibaba-edu/High-Precision-Congestion-
-Control, commit 9f4be2a; ns-3, GPL-2.0). Topologies and flows were written for this; nothing of the
-program's text is here. Links have 1 us and, but for a trunk, 100 Gb/s; packets carry 1000 B.
+Control, commit 9f4be2a; ns-3, GPL-2.0). Topologies and flows were written for these tests, which
+contain none of the program's text. Links have 1 us and, except a trunk, 100 Gb/s; packets carry
+1000 B.
 """
 
 from __future__ import annotations
@@ -20,12 +21,12 @@ INTERVAL_PS = 1_000_000
 
 
 @dataclass(frozen=True)
-class Came:
-    """What a run came to.
+class Outcome:
+    """The results of a run.
 
-    Times are those of the last acknowledgement, in us: of all flows the mean, and the last. Queues
-    are of the port that is looked at, in bytes: the longest, and the mean from the first byte that
-    waited to the last.
+    `mean` and `last`: when flows got their last acknowledgement, in us. `peak` and `queue`: the
+    longest queue of the case's port, and its mean from the first byte that waited to the last, in
+    bytes.
     """
 
     mean: float
@@ -36,7 +37,7 @@ class Came:
 
 @dataclass(frozen=True)
 class Network:
-    """A topology, the round trip that all its flows are given, and memory in MiB."""
+    """A topology, the base round trip of all its flows, and the memory of a switch in MiB."""
 
     topology: dict[str, Any]
     base_rtt: str
@@ -48,7 +49,7 @@ class Network:
 
 @dataclass(frozen=True)
 class Case:
-    """Flows in a network, and the port of a switch at which they meet."""
+    """Flows in a network, and the port (switch, number) at which they meet."""
 
     network: Network
     flows: tuple[dict[str, Any], ...]
@@ -64,12 +65,12 @@ LEAF_SPINE = Network(
 
 
 def wide_trunk(memory: int) -> Network:
-    """The dumbbell with 400 Gb/s between its switches, which have so many MiB.
+    """Return the dumbbell with 400 Gb/s between its switches, which have `memory` MiB.
 
-    That code gives a port at 400 Gb/s 150 KB of headroom and half of the free memory; those at
-    100 Gb/s 37.5 KB and an eighth. Here a switch gives the same to all its ports: data come in at
-    the left by eight narrow ones, at the right by the wide one. What the others would have is put
-    right in the memory.
+    That code gives a port at 400 Gb/s 150 KB of headroom and half of the free memory, and ports at
+    100 Gb/s 37.5 KB and an eighth. Here a switch gives the same to all its ports: those of the
+    ports at which data arrive, eight narrow ones at the left and the wide one at the right. The
+    memory makes up for the difference at the other ports.
     """
     total = memory * 2**20 + _RESERVED
     left = {"node": "left", "buffer": f"{total - 112_500} B"}
@@ -83,14 +84,15 @@ def wide_trunk(memory: int) -> Network:
     return Network(topology, "6180 ns", memory, (left, right), ({"node": "right", "alpha": 0.5},))
 
 
-# It reserves 4096 B for each of nine ports, and not for each of eight classes there.
+# That code reserves 4096 B for each of nine ports, not for each of their eight classes.
 _RESERVED = 7 * 9 * 4096
 
 
 def incast(network: Network, senders: range, size: int, ways: str = "", back: str = "") -> Case:
-    """Flows of `size` bytes into h0, 13 ns apart.
+    """Return flows of `size` bytes into h0, 13 ns apart.
 
-    Their spines, and those of their acknowledgements, are a digit each; `-` has none.
+    A character for each flow is the spine on its path (`ways`) and on that of its acknowledgements
+    (`back`); `-` is none.
     """
     flows = [flow(sender, 0, size, 13 * (sender - senders.start)) for sender in senders]
     if ways:
@@ -99,7 +101,7 @@ def incast(network: Network, senders: range, size: int, ways: str = "", back: st
 
 
 def one_by_one(network: Network, senders: int, receiver: int, port: tuple[str, int]) -> Case:
-    """Flows of 5 MB from hosts in a row, 50 us apart."""
+    """Return flows of 5 MB from successive hosts, 50 us apart."""
     first = 1 if receiver == 0 else 0
     row = range(first, first + senders)
     flows = [flow(sender, receiver, 5_000_000, 50_000 * at) for at, sender in enumerate(row)]
@@ -107,13 +109,13 @@ def one_by_one(network: Network, senders: int, receiver: int, port: tuple[str, i
 
 
 def victim(memory: int) -> Case:
-    """Four flows into h8, and 20 us later one into h9 that shares only the trunk with them."""
+    """Return four flows into h8, and 20 us later one into h9 that shares only the trunk."""
     flows = [flow(sender, 8, 2_000_000, 13 * sender) for sender in range(4)]
     return Case(wide_trunk(memory), (*flows, flow(4, 9, 2_000_000, 20_000)), ("right", 0))
 
 
 def mixed() -> Case:
-    """80 flows of 1 KB to 2 MB, a third of them into h0 (`ns3_mixed.csv`)."""
+    """Return 80 flows of 1 KB to 2 MB, a third of them into h0 (`ns3_mixed.csv`)."""
     with (Path(__file__).parent / "ns3_mixed.csv").open(newline="") as rows:
         flows = [
             {**one, **pinned(one, row["way"], row["back"])}
@@ -124,12 +126,12 @@ def mixed() -> Case:
 
 
 def flow(sender: int, receiver: int, size: int, start: int) -> dict[str, Any]:
-    """`start` in ns."""
+    """Return a flow of `size` bytes that starts at `start` ns."""
     return {"from": f"h{sender}", "to": f"h{receiver}", "size": f"{size} B", "start": f"{start} ns"}
 
 
 def pinned(flow: dict[str, Any], way: str, back: str) -> dict[str, Any]:
-    """Keys of a flow through these spines."""
+    """Return the keys that pin a flow, and its acknowledgements, to these spines."""
     source, destination = (int(flow[key][1:]) for key in ("from", "to"))
     ends = [f"h{source}", f"leaf{source // 4}"], [f"leaf{destination // 4}", f"h{destination}"]
 
@@ -141,9 +143,9 @@ def pinned(flow: dict[str, Any], way: str, back: str) -> dict[str, Any]:
 
 
 def control(name: str, network: Network) -> dict[str, Any]:
-    """Tables of a control with that code's parameters, and what it adds to frames.
+    """Return the tables of a control with that code's parameters and sizes of frames.
 
-    HPCC's telemetry and PINT's load are added by themselves. TIMELY's time stamp has 8 B.
+    The controls themselves add HPCC's telemetry and PINT's load. TIMELY's time stamp has 8 B.
     """
     rtt = network.base_rtt
     if name.startswith("hpcc"):
@@ -165,7 +167,7 @@ def control(name: str, network: Network) -> dict[str, Any]:
 
 
 def scenario(case: Case, name: str, seed: int, clock: str | None) -> dict[str, Any]:
-    """That case with that control, with that code's memory and pauses."""
+    """Return a case with a control, and with that code's memory and pauses."""
     network = case.network
     tables = control(name, network)
     packet = {"payload": "1000 B", "header": tables.pop("header", "48 B"), "gap": "0 B"}
@@ -179,7 +181,7 @@ def scenario(case: Case, name: str, seed: int, clock: str | None) -> dict[str, A
             "buffer": f"{network.memory} MiB",
             "headroom": "37.5 KB",
             "headroom_above": 0.125,
-            # A queue there is what waits, without the packet that is sent.
+            # In that code a queue does not include the packet that is being sent.
             "release_at": "start",
             **({"reserve": "4096 B", "at": list(network.switch)} if network.switch else {}),
         },
@@ -195,18 +197,18 @@ def scenario(case: Case, name: str, seed: int, clock: str | None) -> dict[str, A
     }
 
 
-def measured(case: Case, name: str, seed: int = 1, clock: str | None = None) -> Came:
-    """Run a case here. That code's clock has whole nanoseconds; without `clock` times are exact."""
+def measured(case: Case, name: str, seed: int = 1, clock: str | None = None) -> Outcome:
+    """Run a case. That code's clock has whole nanoseconds; without `clock` times are exact."""
     run = backwater.build(scenario(case, name, seed, clock)).run()
     times = [time / 1e6 for time in pl.DataFrame(run.flows)["fct_last_ack_ps"].to_list()]
     there = (pl.col("node") == case.port[0]) & (pl.col("port") == case.port[1])
     ports = pl.DataFrame(run.ports).filter(there)
     queue = pl.DataFrame(run.series).filter(there & (pl.col("quantity") == "backlog_mean_bytes"))
-    # From the first interval in which something waited to the last.
+    # Intervals from the first to the last in which something waited.
     waited = there & (pl.col("quantity") == "backlog_max_bytes") & (pl.col("value") > 0)
     samples = [int(time) for time in pl.DataFrame(run.series).filter(waited)["time_ps"].to_list()]
     intervals = (max(samples) - min(samples)) / INTERVAL_PS + 1
-    return Came(
+    return Outcome(
         mean=sum(times) / len(times),
         last=max(times),
         peak=max(ports["max_egress_bytes"].to_list()),

@@ -10,7 +10,7 @@ from backwater.study.measures import KINDS, Kind
 
 
 def cell(text: str) -> str:
-    """A text as it can stand in a table."""
+    """Return a text in the form of a cell of a Markdown table."""
     return " ".join(text.split()).replace("|", r"\|")
 
 

@@ -11,13 +11,13 @@ from backwater.journal import Journal
 
 
 class Shared:
-    """Folders that are made once, whichever worker needs one first."""
+    """Folders that the first worker that needs one makes, for all."""
 
     def __init__(self, base: Path) -> None:
         self.base = base
 
     def folder(self, name: str, make: Callable[[Path], object]) -> Path:
-        """Give the folder `name`, made by `make` if it is not there; nobody changes it."""
+        """Return the folder `name`, which `make` makes if it is missing, and nobody changes."""
         folder = self.base / name
         with (self.base / f"{name}.lock").open("w") as lock:
             fcntl.flock(lock, fcntl.LOCK_EX)
@@ -30,7 +30,7 @@ class Shared:
 
 
 def change_line(series: Path, seed: int, **changes: object) -> None:
-    """Change what the journal of a series says of a run, as if it had been written so."""
+    """Change a run's line in the journal of a series, with a hash that matches."""
     journal = Journal.read(series)
     journal.runs[seed] |= changes
     journal.write(series)

@@ -1,7 +1,7 @@
 """Reads which module of a Rust crate uses which, from the syntax tree of its files.
 
-A use is any path in the code outside of tests: of a `use`, in a signature, in an expression, in a
-macro, or inside a function. A re-exported name counts as a use of the module that defines it.
+A use is any path in the code outside of tests: in a `use`, a signature, an expression, a macro or a
+function. A re-exported name counts as a use of the module that defines it.
 """
 
 from __future__ import annotations
@@ -20,7 +20,7 @@ Name = tuple[str, ...]
 """A module, as the names from the root of its crate to it: the root is `()`."""
 
 PATH_IN_MACRO = re.compile(r"\b(?:\w+::)+\w+")
-"""Macros and attributes hold tokens and no paths, so those and their strings are read as text."""
+"""Macros and attributes hold tokens, not paths, so they and their strings are read as text."""
 
 
 @dataclass
@@ -30,24 +30,24 @@ class Module:
     name: Name
     children: set[str] = field(default_factory=set)
     names: dict[str, Name] = field(default_factory=dict)
-    """What its `use` lines bring in: each name with the path that it stands for."""
+    """The names that its `use` lines bring in, each with its path."""
     paths: list[Name] = field(default_factory=list)
-    """Every path in its code, as it is written."""
+    """Every path in its code, as written."""
     globs: list[Name] = field(default_factory=list)
 
 
 def text(node: Node) -> str:
-    """Give the source of a node."""
+    """Return the source of a node."""
     return (node.text or b"").decode()
 
 
 def is_test(attributes: list[str]) -> bool:
-    """Tell whether attributes leave an item to tests."""
+    """Return whether attributes restrict an item to tests."""
     return any(re.search(r"cfg\((?:test\b|all\(test\b)|^#\[test\]", one) for one in attributes)
 
 
 def items(node: Node) -> Iterator[Node]:
-    """Give the children of a node with their attributes before them, those for tests left out."""
+    """Yield the children of a node, each after its attributes, without those for tests."""
     attributes: list[Node] = []
     for child in node.children:
         if child.type == "attribute_item":
@@ -60,7 +60,7 @@ def items(node: Node) -> Iterator[Node]:
 
 
 def uses(node: Node, base: Name = ()) -> Iterator[tuple[Name, str | None]]:
-    """Give the paths of a tree of `use`, each with the name that it brings in, `None` for `*`."""
+    """Yield the paths of a tree of `use`, each with the name that it brings in; None for `*`."""
     if node.type == "use_as_clause":
         path = node.child_by_field_name("path")
         alias = node.child_by_field_name("alias")
@@ -117,7 +117,7 @@ def read(node: Node, module: Module, found: dict[Name, Module]) -> None:
 
 
 def crate(source: Path) -> dict[Name, Module]:
-    """Give the modules of the crate whose `src` this is; files of tests alone are left out."""
+    """Return the modules of the crate with this `src`, without files that only have tests."""
     found: dict[Name, Module] = {}
     for file in sorted(source.rglob("*.rs")):
         parts = file.relative_to(source).with_suffix("").parts
@@ -135,7 +135,7 @@ def crate(source: Path) -> dict[Name, Module]:
 
 
 def defining(path: Name, module: Name, modules: dict[Name, Module], depth: int = 0) -> Name | None:
-    """Give the module of this crate that defines what a path names; `None` for another crate's."""
+    """Return the module that defines what a path names; None: it is in another crate."""
     first, rest = path[0], path[1:]
     known = modules[module]
     if first == "crate":
@@ -166,7 +166,7 @@ def defining(path: Name, module: Name, modules: dict[Name, Module], depth: int =
 
 
 def edges(modules: dict[Name, Module]) -> dict[Name, set[Name]]:
-    """Give for each module those that it uses."""
+    """Return, for each module, the modules that it uses."""
     return {
         name: {
             other

@@ -11,14 +11,14 @@ import backwater
 def star(
     hosts: int, *, rate: str = "100 Gb/s", link_delay: str = "500 ns", title: str | None = None
 ) -> str:
-    """The topology of a star, and the scenario's title before it."""
+    """Return the scenario's title and the topology of a star."""
     lines = [] if title is None else [f'title = "{title}"']
     lines += ["[topology]", 'kind = "star"', f"hosts = {hosts}"]
     return "\n".join([*lines, f'rate = "{rate}"', f'link_delay = "{link_delay}"'])
 
 
 def flow(source: object, target: object, size: str, label: str | None = None) -> str:
-    """An entry of a list of flows, to which keys may be added below."""
+    """Return a `[[flow]]`; more keys may follow it."""
     keys = {"from": source, "to": target, "size": size}
     if label is not None:
         keys = {"label": label} | keys
@@ -26,13 +26,13 @@ def flow(source: object, target: object, size: str, label: str | None = None) ->
 
 
 def bare(payload: str) -> str:
-    """Packets that are nothing but payload, and no acknowledgements."""
+    """Return tables for packets without headers, and without acknowledgements."""
     packet = f'[packet]\npayload = "{payload}"\nheader = "0 B"\ngap = "0 B"'
     return f"{packet}\n[ack]\nenabled = false"
 
 
 # Three hosts send 75 packets of 4,096 B each into a queue of 30 KB: most of the second and third
-# burst finds no room, and nothing sends it again.
+# burst is dropped, and nothing retransmits it.
 LOSSY = f"""{star(4, rate="10 Gb/s", title="Lossy")}
 [switch]
 buffer = "30 KB"
@@ -41,7 +41,7 @@ buffer = "30 KB"
 
 
 def incast_star(switch: str, pfc: str) -> str:
-    """Write an incast of four; `switch` and `pfc` are lines of their tables, others may follow."""
+    """Return an incast of four; `switch` and `pfc` are lines of their tables, others may follow."""
     return f"""{star(5)}
 [switch]
 {switch}
@@ -77,7 +77,7 @@ SAMPLES = ("queues", "links", "pauses", "flows")
 def sampled(
     scenario: backwater.Scenario, interval: str = "1 us", names: Sequence[str] = SAMPLES
 ) -> backwater.Scenario:
-    """The scenario with samples of what pages and charts show over time."""
+    """Return the scenario with the samples that pages and charts show over time."""
     scenario = scenario.set("output.interval", interval)
     for name in names:
         scenario = scenario.set(f"output.{name}", True)

@@ -2,10 +2,10 @@
 
     PYTHONPATH=tests/python .venv/bin/python -m kit.stops --instants 5
 
-Each command is run once to its end (or for some seconds), then stopped at instants spread over that
-time. Prints the longest time from the signal to the end, and what was left behind: hidden or
-temporary files, and processes. Ends with code 1 if a command failed before it was stopped, took
-longer than it may, ended with another code than the signal's, or left something.
+Each command runs once to its end (or for some seconds), and is then stopped at instants spread over
+that time. Prints the longest time from the signal to the end, and what was left: hidden or
+temporary files, and processes. Ends with code 1 if a command failed before it was stopped, took too
+long, ended with another code than the signal's, or left something.
 """
 
 from __future__ import annotations
@@ -28,9 +28,9 @@ from kit.scenarios import star
 from kit.sweeping import HOT, LONG
 
 LONGEST = 8.0
-"""Seconds of a command within which it is stopped."""
+"""Seconds from its start within which a command is stopped."""
 USUAL, WORKERS = 1.0, 2.0
-"""Seconds that a command may take to end; one with worker processes."""
+"""Seconds that a command may take to end; the second for one with worker processes."""
 CODES = {signal.SIGINT: 130, signal.SIGTERM: 143}
 LARGE = f"""{star(4000, title="Large")}
 [switch]
@@ -56,7 +56,7 @@ MATRIX = "Nodes 1024\nConnections {0}\n" + "\n".join(
 )
 SWEEP = ("sweep", "long.toml", "--variant", "pfc", "--seeds", "1..400")
 SAID = "said"
-"""Where the messages of the command that runs go."""
+"""The file for the messages of the command that runs."""
 COMMANDS: dict[str, tuple[str, ...]] = {
     "check": ("check", "large.toml"),
     "run": ("run", "large.toml", "--out", "OUT"),
@@ -100,9 +100,9 @@ def start(words: tuple[str, ...], place: Path, out: str) -> subprocess.Popen[byt
 
 
 def litter(place: Path) -> list[str]:
-    """Name what a command should not have left: hidden files, and whatever is temporary.
+    """Remove what a command should not have left (hidden and temporary files); return the names.
 
-    It is removed, so that it is the fault of nobody else.
+    Without them, the next command is not blamed for them.
     """
     found = [*place.rglob(".*"), *(place / "tmp").iterdir()]
     for path in found:
@@ -121,10 +121,10 @@ def _session(pid: int) -> int | None:
 
 
 def left_running(session: int, seconds: float) -> bool:
-    """Whether a process of a command is still there after so long: some end by that of another."""
+    """Return whether a process of a command still runs after `seconds`; some end after others."""
     end = time.monotonic() + seconds
     while True:
-        # A zombie has ended: whoever has adopted it may take a while to notice.
+        # A zombie has ended: its parent may take a while to notice.
         states = (one.info for one in psutil.process_iter(["pid", "status"]))
         here = [one["pid"] for one in states if one["status"] != psutil.STATUS_ZOMBIE]
         if session not in {_session(pid) for pid in here}:
@@ -135,7 +135,7 @@ def left_running(session: int, seconds: float) -> bool:
 
 
 def prepare(place: Path) -> None:
-    """Write what the commands need."""
+    """Write the files that the commands need."""
     (place / "tmp").mkdir()
     for name, text in {"hot": HOT, "long": LONG, "large": LARGE, "train": TRAINED}.items():
         (place / f"{name}.toml").write_text(text, encoding="utf-8")
@@ -148,12 +148,12 @@ def prepare(place: Path) -> None:
 
 
 def main() -> None:
-    """Print each command, and the longest time of all."""
+    """Stop each command, and print its longest time, and that of all."""
     parser = argparse.ArgumentParser(description=__doc__.partition("\n")[0])
     parser.add_argument("--instants", type=int, default=5)
     parser.add_argument("--command", choices=COMMANDS, help="this one alone")
     given = parser.parse_args()
-    # What a shell starts in the background ignores it, and so does all that it starts itself.
+    # A program that a shell starts in the background ignores SIGINT, and so do its children.
     signal.signal(signal.SIGINT, signal.default_int_handler)
     wrong, longest, stops = [], 0.0, 0
     with tempfile.TemporaryDirectory() as scratch:
@@ -161,7 +161,7 @@ def main() -> None:
         prepare(place)
         for name in [given.command] if given.command else COMMANDS:
             words = COMMANDS[name]
-            # What another command has left there would be in the way.
+            # A directory for each command: results of another would be in the way.
             out = re.sub(r"\W+", "-", name)
             process, began = start(words, place, f"{out}-whole"), time.monotonic()
             try:
@@ -190,7 +190,7 @@ def main() -> None:
                     most, stops = max(most, took), stops + 1
                     allowed = WORKERS if "sweep" in name else USUAL
                     left = ["a process"] * left_running(process.pid, allowed - took) + litter(place)
-                    # It may have been over, or so early that the interpreter answered.
+                    # It may have ended before, or still been in the interpreter's start.
                     known = ended in (ends, 0, -what, 1 if what is signal.SIGINT else ends)
                     if took > allowed or left or not known:
                         wrong.append(

@@ -101,7 +101,7 @@ values = { rate = 8000 }
 
 
 def write_study(base: Path, scenario: str, study_: str, published: str) -> Path:
-    """Write the files of a study; gives its folder."""
+    """Write the files of a study, and return its folder."""
     folder = base / "small-2026"
     folder.mkdir()
     for name, text in {
@@ -114,12 +114,12 @@ def write_study(base: Path, scenario: str, study_: str, published: str) -> Path:
 
 
 def write_random_study(base: Path, scenario: str = RANDOM) -> Path:
-    """Write a study of random arrivals: six seeds of a case, two of another, three beside."""
+    """Write a study of random arrivals: six seeds of a case, two of another, three beside it."""
     return write_study(base, scenario, _RANDOM_STUDY, _RANDOM_PUBLISHED)
 
 
 def value(run: Observed, kind: str, **parameters: object) -> float:
-    """What a study measures of a run."""
+    """Return a measure of a run."""
     reading = read(run, kind, parameters)
     assert reading.problem is None
     assert reading.value is not None
@@ -127,5 +127,5 @@ def value(run: Observed, kind: str, **parameters: object) -> float:
 
 
 def one_seed(own: tuple[int, ...], _: int) -> tuple[int, ...]:
-    """Only the first seed of each point of a study."""
+    """Return only the first seed of a point of a study."""
     return own[:1]

@@ -1,4 +1,4 @@
-"""What tests of sweeps share: a scenario, and a cluster of Dask in processes of its own."""
+"""Shared parts of the tests of sweeps: a scenario, and a cluster of Dask in its own processes."""
 
 from __future__ import annotations
 
@@ -22,7 +22,7 @@ from backwater.experiments.hands import Workers
 from kit.scenarios import flow, star
 from kit.tree import ROOT
 
-# Three hosts send into one, and one of them to another: a victim behind the pauses of `pfc`.
+# Three hosts send to one, and one of the three also to another: a victim of the pauses of `pfc`.
 HOT = f"""{star(5, rate="10 Gb/s", title="Hot")}
 [switch]
 buffer = "200 KB"
@@ -39,13 +39,13 @@ LONG = HOT.replace('"90 KB"', '"3 MB"').replace('"30 KB"', '"3 MB"')
 
 
 def rows(directory: Path) -> list[dict[str, Any]]:
-    """The points of a sweep, sorted; timings are in another table."""
+    """Return the points of a sweep, sorted; timings are in another table."""
     found: list[dict[str, Any]] = backwater.open_sweep(directory).points.to_pylist()
     return found
 
 
 class Done:
-    """What came of a task, at once."""
+    """A task that is done."""
 
     status = "finished"
 
@@ -61,7 +61,7 @@ class Done:
 
 
 class Here:
-    """Runs tasks in this process, where a test is of no cluster: that needs seconds to start."""
+    """Runs tasks in this process, for tests that need no cluster, which takes seconds to start."""
 
     status = "running"
     scheduler = None
@@ -76,14 +76,14 @@ class Here:
 
 
 def run_here(monkeypatch: pytest.MonkeyPatch) -> None:
-    """Have `backwater sweep` run points in this process."""
+    """Let `backwater sweep` run points in this process."""
 
     here = Workers(lambda _: contextlib.nullcontext(Here()))
     monkeypatch.setattr("backwater.cli.sweep.here", lambda *_: here)
 
 
 def free_port() -> int:
-    """A port of this machine that nobody listens at."""
+    """Return a free port of this machine."""
     with socket.socket() as one:
         one.bind(("127.0.0.1", 0))
         return int(one.getsockname()[1])
@@ -145,7 +145,7 @@ class Cluster:
 
 
 def other_build(place: Path) -> Path:
-    """A copy of the package with one line more, for workers of another build."""
+    """Make a copy of the package with one more line, for workers of another build."""
     other = place / "other"
     shutil.copytree(ROOT / "python", other, symlinks=True, ignore=shutil.ignore_patterns("*.so"))
     for binding in (ROOT / "python" / "backwater").glob("*.so"):
@@ -156,7 +156,7 @@ def other_build(place: Path) -> Path:
 
 
 def until(seconds: float, done: Any) -> bool:  # noqa: ANN401 - any function
-    """Wait until a function gives true; false: it has not."""
+    """Wait until a function returns true; return whether it did in time."""
     end = time.monotonic() + seconds
     while time.monotonic() < end:
         if done():

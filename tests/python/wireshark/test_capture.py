@@ -1,4 +1,4 @@
-"""Captures of runs: what is in the file is what the run's tables say."""
+"""Captures of runs: the file agrees with the run's tables."""
 
 from __future__ import annotations
 
@@ -19,7 +19,7 @@ from kit.scenarios import flow, star
 from kit.tree import ROOT
 
 STUDY = ROOT / "studies" / "sfc-aidc-2025" / "scenario.toml"
-# How the study's frames go: 200 Gb/s is 40 ps a byte, a switch takes 300 ns, a link 150 ns.
+# Times of the study: 40 ps a byte at 200 Gb/s, 300 ns in a switch, 150 ns on a link.
 PS_PER_BYTE, LATENCY, DELAY = 40, 300_000, 150_000
 SFCM_BYTES, PFC_BYTES = 64, 64
 
@@ -29,7 +29,7 @@ def case_1(tmp_path: Path, **settings: str) -> tuple[backwater.Run, list[Frame]]
     scenario = backwater.load(STUDY).variant("pfc-sfc")
     for key, value in settings.items():
         scenario = scenario.set(key.replace("__", "."), value)
-    # Of each frame enough for all that it says.
+    # Enough of each frame for all its fields.
     capture = backwater.Capture(tmp_path / "run.pcapng", "all", snap="160 B")
     run = scenario.run(capture=capture)
     assert run.summary["capture"]["left_out"] == 0
@@ -42,12 +42,12 @@ def control(run: backwater.Run, *kinds: str) -> list[dict[str, Any]]:
 
 
 def host_mac(number: int) -> str:
-    """The address that docs/captures.md says a host has."""
+    """Return the MAC address of a host, as in docs/captures.md."""
     return "02:00:" + ":".join(f"{octet:02x}" for octet in number.to_bytes(4, "big"))
 
 
 def host_ip(number: int) -> str:
-    """The other one."""
+    """Return the IP address of a host, as in docs/captures.md."""
     return f"10.0.0.{1 + number}"
 
 
@@ -59,7 +59,7 @@ def host_ip(number: int) -> str:
     ],
 )
 def test_case_1_of_the_study_pauses(tmp_path: Path, settings: dict[str, str]) -> None:
-    """Ideal pause signals stand in the file as PFC frames, when they are given and when heard."""
+    """Ideal pause signals are PFC frames in the file, at the times of request and effect."""
     run, frames = case_1(tmp_path, **settings)
     rows = control(run, "mac-control")
     given = [frame for frame in frames if frame["kind"] == "pfc" and frame["direction"] == "out"]
@@ -81,7 +81,7 @@ def test_case_1_of_the_study_pauses(tmp_path: Path, settings: dict[str, str]) ->
 
 
 def test_case_1_of_the_study_messages(tmp_path: Path) -> None:
-    """Every SFCM of the table leaves its switch, once, when the port lets it, with its content."""
+    """Every SFCM of the table leaves its switch once, when the port is free, with its content."""
     run, frames = case_1(tmp_path)
     rows = control(run, "sfc-pause", "sfc-resume")
     flows = {row["dst"] for row in run.flows.to_pylist() if row["group"] == "incast"}
@@ -103,12 +103,12 @@ def test_case_1_of_the_study_messages(tmp_path: Path) -> None:
         assert frame["interface"].split("/")[0] == row["node"]
         assert frame["destination"] == host_mac(row["to"])
         assert frame["time_ps"] == due(frames, frame, row["time_ps"] + LATENCY, SFCM_BYTES)
-        # The message of the scenario asks for the class to be paused for 6 us.
+        # The message of the scenario requests a pause of the class for 6 us.
         assert fields["pause_ns"] * 1000 == row["value"] == 6_000_000
         assert (fields["stops"], fields["priority"], fields["dscp"]) == ("class", 3, 24)
         assert fields["flow"].startswith(f"{host_ip(row['to'])}:")
         assert [fields["flow"].split(" > ")[1]] == [f"{host_ip(host)}:4791" for host in flows]
-    # And each of them reaches the host that it is for, where nothing is lost.
+    # Nothing is lost, so each of them reaches its host.
     arrived = Counter(
         f["destination"] for f in frames if f["kind"] == "sfcm" and f["interface"].startswith("h")
     )
@@ -116,9 +116,9 @@ def test_case_1_of_the_study_messages(tmp_path: Path) -> None:
 
 
 def due(frames: list[Frame], frame: Frame, ready: int, size: int) -> int:
-    """When a frame has left that was ready at a time and goes before all data and ACKs.
+    """Return when a frame has left that was ready at a time and precedes all data and ACKs.
 
-    It waits for the frame that is on the wire, and for messages that were ready before it.
+    It waits for the frame on the wire, and for messages that were ready before it.
     """
     before = [
         other
@@ -130,7 +130,7 @@ def due(frames: list[Frame], frame: Frame, ready: int, size: int) -> int:
     ]
     free = max((other["time_ps"] for other in before), default=0)
     begin = max(ready, free)
-    # Whatever stands between being ready and the beginning was on the wire already, or is an SFCM.
+    # A frame between readiness and start was on the wire already, or is an SFCM.
     for other in before:
         if other["kind"] in ("data", "ack"):
             began = other["time_ps"] - (4064 if other["kind"] == "data" else 64) * PS_PER_BYTE
@@ -139,7 +139,7 @@ def due(frames: list[Frame], frame: Frame, ready: int, size: int) -> int:
 
 
 def test_framed_pfc_leaves_when_the_wire_is_free(tmp_path: Path) -> None:
-    """Pauses that are frames go before all others; the table has when they were decided on."""
+    """Pauses that are frames precede all others; the table has the times of their decisions."""
     run, frames = case_1(tmp_path, pfc__signal="timed", pfc__xoff="120 KB", pfc__xon="80 KB")
     rows = control(run, "mac-control")
     by_port: dict[str, list[Frame]] = defaultdict(list)
@@ -175,7 +175,7 @@ def test_a_capture_changes_nothing(small: Path, tmp_path: Path) -> None:
     plain = scenario.run()
     captured = scenario.run(capture=backwater.Capture(tmp_path / "a.pcapng", "all", snap="64 B"))
     assert plain.fingerprint == captured.fingerprint
-    # A captured port has an event for the end of each frame, others only where somebody waits.
+    # A captured port has an event for the end of each frame, other ports only if frames wait.
     apart = {"capture", "events"}
     of = [{k: v for k, v in r.summary.items() if k not in apart} for r in (plain, captured)]
     assert of[0] == of[1]
@@ -191,7 +191,7 @@ def test_the_file_is_in_order_and_holds_every_frame(small: Path, tmp_path: Path)
     times = [frame["time_ps"] for frame in frames]
     assert times == sorted(times)
     assert [frame["frame"] for frame in frames] == list(range(1, len(frames) + 1))
-    # In an idle network's end nothing is on a link: all that left has come.
+    # At the end of an idle network no link carries a frame: all that left have arrived.
     left = Counter(f["interface"] for f in frames if f["direction"] == "out")
     sent = {
         f"{row['node']}/{row['port']}": row["tx_frames"]
@@ -206,7 +206,7 @@ def test_the_file_is_in_order_and_holds_every_frame(small: Path, tmp_path: Path)
         "left_out": 0,
         "bytes": capture.path.stat().st_size,
     }
-    # Times of a data packet's way are those of links and switches: never earlier at the next port.
+    # A data packet is never earlier at the next port than links and switches allow.
     assert {frame["captured_bytes"] for frame in frames} == {60}
 
 
@@ -285,7 +285,7 @@ def test_an_interrupted_run_leaves_a_readable_file(tmp_path: Path, how: signal.S
     items: list[Frame] = []
     _core.read_capture(str(file), items.append)
     problems = [item for item in items if "kind" not in item]
-    # Whole blocks are written at once: only a kill within that leaves part of one, at the end.
+    # Blocks are written whole: only a kill during a write leaves part of one, at the end.
     assert len(problems) <= (1 if how == signal.SIGKILL else 0), problems
     assert len(items) > 5000
     if how == signal.SIGINT:
@@ -322,7 +322,7 @@ count = 4
 
 
 def test_hosts_with_queues(tmp_path: Path) -> None:
-    """The DSCP tells of which queue a packet comes, and one PFC frame pauses both queues."""
+    """The DSCP shows the queue of a packet, and one PFC frame pauses both queues."""
     capture = backwater.Capture(tmp_path / "a.pcapng", "leaf", kinds=["data", "pfc"], snap="64 B")
     backwater.parse(QUEUES).run(capture=capture)
     frames = read(capture.path)
@@ -332,5 +332,5 @@ def test_hosts_with_queues(tmp_path: Path) -> None:
         for frame in frames
         if frame["kind"] == "pfc" and frame["direction"] == "out"
     }
-    # To hosts both priorities, to the other switch the class.
+    # Both priorities towards hosts, and the class towards the other switch.
     assert paused == {(3, 4), (3,)}

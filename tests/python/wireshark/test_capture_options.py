@@ -1,4 +1,4 @@
-"""Options of captures that cannot be are told by place, value, reason and hint."""
+"""Errors of captures' options have place, value, reason and hint."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""`backwater pcap`: captures shown, whoever made them and whatever is broken in them."""
+"""`backwater pcap` shows captures of any origin, also damaged ones."""
 
 from __future__ import annotations
 
@@ -27,7 +27,7 @@ def test_a_table_of_messages(command: Command, sample: Path) -> None:
     said = command("pcap", "show", str(sample))
     assert (said.code, said.err) == (0, "")
     lines = said.out.splitlines()
-    # All but data, ACKs and what is none of ours.
+    # All except data, ACKs and foreign frames.
     assert len(lines) == 1 + 15 + 1
     assert lines[0].split() == ["frame", "time", "us", "interface", "kind", "from", "to", "says"]
     assert lines[1].split() == [
@@ -49,7 +49,7 @@ def test_kinds_and_most(command: Command, sample: Path) -> None:
 
 
 def test_kinds_are_those_of_captures(command: Command, sample: Path) -> None:
-    """`control` means what it means where a capture is made, and may stand beside others."""
+    """`control` means the same as for making a capture, and combines with other kinds."""
     said = command("pcap", "show", str(sample), "--kind", "control")
     assert len(said.out.splitlines()) == 1 + 15 + 1
     said = command("pcap", "show", str(sample), "--kind", "control,ack")
@@ -57,7 +57,7 @@ def test_kinds_are_those_of_captures(command: Command, sample: Path) -> None:
 
 
 def test_other_numbers(command: Command, tmp_path: Path) -> None:
-    """Whoever made a capture may send by other numbers what no registry gives any."""
+    """Captures may use other numbers for messages that have none in a registry."""
     frames = [octets for _, octets in _core.sample_frames()]
     usual, other = str(tmp_path / "usual.pcapng"), str(tmp_path / "other.pcapng")
     _core.write_capture(usual, frames)
@@ -70,7 +70,7 @@ def test_other_numbers(command: Command, tmp_path: Path) -> None:
         frame["fields"] for frame in expected["frames"]
     ]
     assert found["kinds"] == expected["kinds"]
-    # Layer 2 CIMs and the CNM form come by registered EtherTypes.
+    # Layer 2 CIMs and the CNM form have registered EtherTypes.
     unseen = json.loads(command("pcap", "show", other, *kinds).out)
     assert [frame["kind"] for frame in unseen["frames"]] == ["cim"]
 
@@ -98,7 +98,7 @@ def test_json_has_every_field(command: Command, sample: Path) -> None:
 
 
 def foreign(frames: list[tuple[bytes, int]]) -> bytes:
-    """A pcap file as other programs write it: microseconds since 1970, big endian."""
+    """Write a pcap file as other programs do: microseconds since 1970, big endian."""
     head = struct.pack(">IHHiIII", 0xA1B2C3D4, 2, 4, 0, 0, 65535, 1)
     records = [
         struct.pack(">IIII", 1_700_000_000, 10 * number, len(octets), length) + octets
@@ -154,7 +154,7 @@ def test_foreign_files_with_cut_and_broken_frames(command: Command, tmp_path: Pa
     file.write_bytes(foreign(cut + strange + whole))
     said = command("pcap", "show", str(file), "--json", "all.json", "--kind", "all", code=0)
     found = json.loads(Path("all.json").read_text(encoding="utf-8"))
-    # What is shorter than an Ethernet header is told; all others are there.
+    # A frame shorter than an Ethernet header is reported; all others are shown.
     assert len(found["problems"]) == 3 * len(frames)
     assert len(found["frames"]) == 3 * len(frames) + len(strange) + len(frames)
     kinds = [frame["kind"] for frame in found["frames"][-len(frames) :]]
@@ -173,7 +173,7 @@ def test_a_file_that_ends_early(command: Command, sample: Path) -> None:
         sample.write_bytes(octets[:end])
         said = command("pcap", "show", str(sample))
         assert "Traceback" not in said.err
-        # The file's own header is 52 octets: without it it is none.
+        # Without its header of 52 octets, the file is not a capture.
         assert said.code == (0 if end >= 52 else 2)
 
 

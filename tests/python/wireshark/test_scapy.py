@@ -1,4 +1,4 @@
-"""Captures as scapy reads them: each value is compared with what the codec reads, the ICRC too."""
+"""Captures read by scapy: each value, also the ICRC, is compared with the codec's."""
 
 from __future__ import annotations
 
@@ -47,14 +47,14 @@ def test_scapy_agrees(tmp_path: Path) -> None:
         bth = frame[BTH]
         fields = codec[what]["fields"]
         if CNPPadding in frame:
-            # Of a CNP the codec gives what is not the same in all of them.
+            # For a CNP, the codec returns only the fields that vary.
             same_in_all = ("solicited", "padding_bytes", "ack_request", "psn", "fecn")
             fields |= {"opcode": 0x81, "migrated": 0, "becn": 1, **dict.fromkeys(same_in_all, 0)}
         assert {ours: getattr(bth, theirs) for theirs, ours in SCAPY.items()} == {
             ours: fields[ours] for ours in SCAPY.values()
         }, what
         assert bth.version == 0, what
-        # What scapy computes in place of the ICRC is what stands there.
+        # The ICRC that scapy computes is the one in the frame.
         assert struct.pack("!I", bth.icrc) == octets[-4:], what
         bth.icrc = None
         assert bytes(frame) == octets, what

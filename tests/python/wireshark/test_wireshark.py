@@ -1,6 +1,6 @@
-"""Captures as Wireshark reads them: tshark, by itself and with the shipped script.
+"""Captures read by tshark, without and with the shipped script.
 
-Each value that it finds in a frame is compared with what the codec reads from the same octets.
+Each value that it finds in a frame is compared with the codec's value of the same octets.
 """
 
 from __future__ import annotations
@@ -24,7 +24,7 @@ SCRIPT = Path(backwater.__file__).parent / "wireshark" / "backwater.lua"
 def dissect(
     tshark: str, file: Path, fields: list[str], *options: str, script: bool = False
 ) -> list[dict[str, str]]:
-    """The fields of each frame, as tshark reads them; what it does not find is empty."""
+    """Return the fields of each frame, as tshark reads them; missing ones are empty."""
     command = [tshark, "-r", str(file), "-T", "fields", "-E", "separator=/t", "-E", "aggregator=,"]
     for field in fields:
         command += ["-e", field]
@@ -33,7 +33,7 @@ def dissect(
     command += options
     done = subprocess.run(command, capture_output=True, text=True, timeout=300, check=False)
     assert done.returncode == 0, done.stderr
-    # A script that does not load is told there and nowhere else.
+    # Only this stream reports a script that does not load.
     assert "error" not in done.stderr.lower(), done.stderr
     lines = [line.split("\t") for line in done.stdout.splitlines()]
     return [dict(zip(fields, line, strict=True)) for line in lines]
@@ -44,7 +44,7 @@ def number(text: str) -> int:
 
 
 def swapped(icrc: int) -> int:
-    """The ICRC's lowest octet stands first in the frame; tshark shows it as it stands."""
+    """The ICRC's lowest octet comes first in the frame, and tshark shows that order."""
     return int.from_bytes(icrc.to_bytes(4, "little"), "big")
 
 
@@ -163,7 +163,7 @@ READY = [f"lldp.ieee.802_1qau.ready.prio{i}" for i in range(8)]
 
 
 def same(found: dict[str, str], fields: dict[str, str], frame: Frame) -> int:
-    """Compare fields that tshark and the codec have in common; gives how many."""
+    """Compare the fields that tshark and the codec have in common, and return their number."""
     values = frame["fields"]
     for theirs, ours in fields.items():
         value = values[ours]
@@ -177,10 +177,10 @@ def same(found: dict[str, str], fields: dict[str, str], frame: Frame) -> int:
 
 
 def known_to_tshark(found: dict[str, str], frame: Frame) -> int:
-    """What tshark decodes by itself."""
+    """Compare the fields that tshark decodes by itself, and return their number."""
     fields, kind = frame["fields"], frame["kind"]
     for theirs, ours in HEAD.items():
-        # Of IPv6 the names are others.
+        # IPv6 has other names.
         if ours in frame and not (ours.startswith("ip_") and ":" in frame["ip_source"]):
             assert number(found[theirs]) == frame[ours], (frame, theirs)
     if kind == "pause":
@@ -193,7 +193,7 @@ def known_to_tshark(found: dict[str, str], frame: Frame) -> int:
         assert number(found["macc.opcode"]) == 0x0101
         assert number(found["macc.cbfc.enbv"]) == enabled
         times = [number(found[name]) for name in PFC_TIMES]
-        # What is not enabled is not meant, whatever stands there.
+        # Only times of enabled priorities count.
         assert [t for t, one in zip(times, quanta, strict=True) if one is not None] == [
             one for one in quanta if one is not None
         ]
@@ -205,7 +205,7 @@ def known_to_tshark(found: dict[str, str], frame: Frame) -> int:
         # An octet without a name: FECN, BECN, six reserved bits.
         marks = int(found["infiniband.reserved"].split(",")[0], 16)
         assert marks >> 6 == 2 * fields["fecn"] + fields["becn"], frame
-        # Of what a snap length has cut off, tshark takes the last four octets that are left.
+        # In a frame that a snap length has cut off, tshark takes the last four octets for it.
         if fields["icrc"] is not None:
             assert number(found["infiniband.invariant.crc"]) == swapped(fields["icrc"]), frame
         return count + 2
@@ -224,7 +224,7 @@ def known_to_tshark(found: dict[str, str], frame: Frame) -> int:
 
 
 def uet(found: dict[str, str], fields: dict[str, Any], frame: Frame) -> int:
-    """A header of UET, by its type."""
+    """Compare the fields of a UET header, and return their number."""
     kind = fields["pds_type"]
     tables = [{2: UET_REQUEST, 13: UET_REQUEST, 11: UET_CONTROL}.get(kind, UET_ACK)]
     tables += {13: [UET_TARGET], 8: [UET_SACK], 10: [UET_NACK]}.get(kind, [])
@@ -240,7 +240,7 @@ def uet(found: dict[str, str], fields: dict[str, Any], frame: Frame) -> int:
 
 
 def known_to_script(found: dict[str, str], frame: Frame) -> int:
-    """What the script adds."""
+    """Compare the fields that the script adds, and return their number."""
     fields, kind = frame["fields"], frame["kind"]
     count = 0
     for theirs, ours in (("cntag.flow", "cn_tag_flow"), ("bcn_rlt.cpid", "rate_limited_cpid")):
@@ -284,9 +284,9 @@ WITH_SCRIPT = [
 
 
 def compare(tshark: str, file: Path, *, malformed: bool = False) -> dict[str, int]:
-    """Compare a whole capture; gives how many values of each kind of frame agreed.
+    """Compare a whole capture, and return how many values of each kind of frame agreed.
 
-    Of every frame that is none of the kind `other` some must have been found.
+    Each frame of a kind other than `other` must have some.
     """
     frames = read(file)
     own = dissect(tshark, file, OWN)
@@ -297,9 +297,9 @@ def compare(tshark: str, file: Path, *, malformed: bool = False) -> dict[str, in
         if not malformed:
             assert not plain["_ws.malformed"], frame
             assert not found["_ws.malformed"], frame
-            # Every CNP has an opcode that tshark does not know; what else it minds is a mistake.
+            # tshark does not know the opcode of CNPs; any other complaint is a mistake.
             assert not found["_ws.expert.message"], (frame, found["_ws.expert.message"])
-        # Behind tags that tshark does not know, only the script finds anything.
+        # After tags that tshark does not know, only the script finds anything.
         tagged = "cn_tag_flow" in frame or "rate_limited_cpid" in frame
         count = known_to_tshark(found if tagged else plain, frame) + known_to_script(found, frame)
         assert count > 0 or frame["kind"] == "other", frame
@@ -311,13 +311,13 @@ def test_a_frame_of_each_format(tshark: str, tmp_path: Path) -> None:
     file = tmp_path / "sample.pcapng"
     _core.write_capture(str(file), [octets for _, octets in _core.sample_frames()])
     agreed = compare(tshark, file)
-    # How many values of a frame; times how many frames; and what only some have.
+    # Values of a frame, times the number of frames, plus values that only some have.
     roce = len(ROCE) + 2
     flow = 2
     assert agreed == {
         "pause": 2,
         "pfc": 10,
-        # The two behind tags have a value more.
+        # The two after tags have one more value.
         "data": 5 * roce + len(RETH) + 2 + 2 * len(UET_REQUEST) + len(UET_TARGET),
         # ACK, two ACK_CC with a map of two values, NACK.
         "ack": roce
@@ -339,9 +339,9 @@ def test_a_frame_of_each_format(tshark: str, tmp_path: Path) -> None:
 
 
 def test_random_values(tshark: str, tmp_path: Path) -> None:
-    """Every octet behind the header may be anything: where the codec reads a message, all agree."""
+    """Octets after the header are random: if the codec reads a message, all values agree."""
     rng = random.Random(7)
-    # Behind what makes a frame what it is: types, versions, lengths. Addresses and IP stay.
+    # After the types, versions and lengths that make the frame's kind. Addresses and IP stay.
     keep = {"pause": 16, "pfc": 17, "cnm": 18, "cim": 18, "sfcm": 43, "bcn": 16, "uet": 44}
     frames = []
     for _ in range(40):
@@ -364,7 +364,7 @@ def test_random_values(tshark: str, tmp_path: Path) -> None:
     _core.write_capture(str(file), whole)
     agreed = compare(tshark, file, malformed=True)
     assert sum(agreed.values()) > 3000
-    # Too many refused would be a test of nothing.
+    # With too many refused, the test would test nothing.
     assert len(whole) > 0.8 * len(frames)
 
 
@@ -439,7 +439,7 @@ TRIMMED = (51, 55)
 
 @pytest.mark.parametrize("credit", [False, True])
 def test_unordered_delivery_with_trimming(tshark: str, tmp_path: Path, credit: bool) -> None:
-    """Data, cut packets, maps, NACKs and credit: the script reads all, and minds nothing."""
+    """Data, trimmed packets, maps, NACKs and credit: the script reads all without complaints."""
     text = CUTS + ('[rccc]\nnetwork_rtt = "4 us"\n' if credit else "")
     file = tmp_path / "run.pcapng"
     run = backwater.parse(text).run(capture=backwater.Capture(file, "all"))
@@ -455,8 +455,8 @@ def test_unordered_delivery_with_trimming(tshark: str, tmp_path: Path, credit: b
         {"13", "8", "10", "11"} if credit else {"2", "8", "10"}
     )
     cut = [one for one in found if number(one["ip.dsfield.dscp"]) in TRIMMED]
-    # IP, UDP, and the header of a request with its target or without.
+    # IP, UDP, and the header of a request, with its target or without.
     assert {one["ip.len"] for one in cut} == {"44" if credit else "40"}
     trimmed = sum(row["value"] for row in run.counters.to_pylist() if row["counter"] == "trimmed")
-    # Each leaves the switch and comes to the receiver.
+    # Each leaves the switch and arrives at the receiver.
     assert len(cut) == 2 * trimmed > 0

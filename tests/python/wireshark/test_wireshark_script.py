@@ -1,4 +1,4 @@
-"""The script for Wireshark: what it makes of cut, moved and foreign frames."""
+"""The script for Wireshark with frames that are cut off, on other ports, or foreign."""
 
 from __future__ import annotations
 
@@ -14,10 +14,10 @@ from kit.tree import ROOT
 
 
 def test_messages_about_ipv6(tshark: str, tmp_path: Path) -> None:
-    """What they encapsulate names the flow, whichever version it is of."""
+    """The encapsulated packet names the flow, also over IPv6."""
     frames = dict(_core.sample_frames())
     about = frames["the same over IPv6"]
-    # Where in the frame what begins where in the packet, and how much of it.
+    # Place in the frame, place in the packet, and length.
     places = {
         "CNM": (18 + 24, 12, 64),
         "CIM, layer 2": (18 + 18, 12, 48),
@@ -47,7 +47,7 @@ def test_messages_about_ipv6(tshark: str, tmp_path: Path) -> None:
 
 
 def moved(octets: bytes) -> bytes:
-    """The same frame by other numbers than Backwater's own: EtherType, or both UDP ports."""
+    """Return the frame with another EtherType, or with other UDP ports."""
     numbers = {61185: 7001, 61186: 7002, 0x88B5: 0x88B8}
     changed = bytearray(octets)
     for at in {b"\x08\x00": (34, 36), b"\x86\xdd": (54, 56)}.get(octets[12:14], (12,)):
@@ -57,7 +57,7 @@ def moved(octets: bytes) -> bytes:
 
 
 def test_numbers_are_preferences(tshark: str, tmp_path: Path) -> None:
-    """The ports of SFCM and CIM and the EtherType of BCN, which no registry fixes."""
+    """Ports of SFCM and CIM and the EtherType of BCN are preferences: no registry assigns them."""
     messages = ("CIM, layer 3", "SFCM", "BCN")
     frames = [octets for what, octets in _core.sample_frames() if what.startswith(messages)]
     assert len(frames) == 5
@@ -71,7 +71,7 @@ def test_numbers_are_preferences(tshark: str, tmp_path: Path) -> None:
     nothing = [dict.fromkeys(fields, "")] * len(frames)
     assert dissect(tshark, other, fields, *numbers, script=True) == decoded
     assert dissect(tshark, other, fields, script=True) == nothing
-    # What a preference replaces does not stay beside it.
+    # A preference replaces the default number.
     assert dissect(tshark, usual, fields, *numbers, script=True) == nothing
 
 
@@ -81,7 +81,7 @@ HTTP = b"HTTP/1.1 200 OK\r\nContent-Length: 0\r\n\r\n"
 
 
 def test_foreign_traffic_by_the_same_numbers_is_left_alone(tshark: str, tmp_path: Path) -> None:
-    """Dynamic ports and the experimental EtherType are everyone's."""
+    """Any protocol may use dynamic ports and the experimental EtherType."""
     from scapy.layers.inet import IP, UDP
     from scapy.layers.inet6 import IPv6
     from scapy.layers.l2 import Ether
@@ -98,7 +98,7 @@ def test_foreign_traffic_by_the_same_numbers_is_left_alone(tshark: str, tmp_path
     _core.write_capture(str(file), frames)
     fields = ["_ws.malformed", "_ws.expert.message", "frame.protocols"]
     plain = dissect(tshark, file, fields)
-    # Nothing in it is ours, and who knows it still finds it.
+    # The script declines the frame, and its own dissector still reads it.
     assert dissect(tshark, file, fields, script=True) == plain
     assert sum(one["frame.protocols"].endswith(":stun") for one in plain) == 4
     assert [frame["kind"] for frame in read(file)] == ["other"] * len(frames)
@@ -117,7 +117,7 @@ def test_data_behind_a_tag_that_the_capture_has_cut_off(tshark: str, tmp_path: P
 
 
 def test_cut_messages(tshark: str, tmp_path: Path) -> None:
-    """What a frame or a capture lacks is said, and never an error of the script."""
+    """A short frame or capture is marked, and never causes an error of the script."""
     messages = ("CNM", "CIM", "SFCM", "BCN", "LLDP", "data with", "UET")
     frames = [octets for what, octets in _core.sample_frames() if what.startswith(messages)]
     cuts = [(octets, at) for octets in frames for at in range(14, len(octets))]
@@ -125,7 +125,7 @@ def test_cut_messages(tshark: str, tmp_path: Path) -> None:
     records = [
         struct.pack("<IIII", 1, number, at, length) + octets[:at]
         for number, (octets, at) in enumerate(cuts)
-        # Once the frame ends there, once the capture has cut it off.
+        # Once the frame ends there, and once the capture has cut it off.
         for length in (at, len(octets))
     ]
     head = struct.pack("<IHHiIII", 0xA1B2C3D4, 2, 4, 0, 0, 65535, 1)
