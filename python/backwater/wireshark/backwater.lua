@@ -1,25 +1,25 @@
--- Congestion management in Ethernet for Wireshark and tshark (4.0 or later), which know none of this:
+-- Dissectors for congestion management in Ethernet, which Wireshark and tshark (4.0 or later) lack:
 --
 --   CNM, CN-TAG        IEEE 802.1Q clause 33 (802.1Qau)
---   CIM                IEEE 802.1Qcz-2023 clause 49: layer 2, layer 3; in the format of a CNM it is shown as one
---   SFCM               IEEE P802.1Qdw (draft; no encoding has been published: that of Backwater)
---   BCN, RLT tag       Bergamasco, 2005 to 2007 (fields published, octets not: those of Backwater)
+--   CIM                IEEE 802.1Qcz-2023 clause 49: layer 2, layer 3; one in the format of a CNM is shown as a CNM
+--   SFCM               IEEE P802.1Qdw (draft, without a published encoding: that of Backwater)
+--   BCN, RLT tag       Bergamasco, 2005 to 2007 (published fields in Backwater's encoding)
 --   LLDP CI TLV        IEEE 802.1Q annex D.2.15 (the width of the address family is Backwater's)
---   UET                Ultra Ethernet: RUD request, ACK, NACK, control packet; only where Wireshark (before 4.6) has no dissector of its own
+--   UET                Ultra Ethernet: RUD request, ACK, NACK, control packet; only if Wireshark (before 4.6) has no dissector of its own
 --
--- Offsets and names are those of the crate backwater-wire, whose documentation says what of them is certain. Once:
--- tshark -X lua_script:backwater.lua -r FILE; for good: in Wireshark's folder of personal Lua plugins (Help > About > Folders).
+-- Offsets and names are those of the crate backwater-wire, whose documentation names those that are uncertain. To use it once:
+-- tshark -X lua_script:backwater.lua -r FILE. To install it: copy it to Wireshark's folder of personal Lua plugins (Help > About > Folders).
 --
 -- SPDX-License-Identifier: MIT OR Apache-2.0
 
--- Named on the command line although it is installed for good, it is loaded twice, each time with globals of its own.
+-- An installed script that is also named on the command line is loaded twice. Only `_G` is common to both.
 if _G.backwater_dissector then return end
 _G.backwater_dissector = true
 
 local ethertypes = DissectorTable.get("ethertype")
 local udp_ports = DissectorTable.get("udp.port")
 
--- The flow of a packet that a message encapsulates; its protocol has no dissector, only fields.
+-- The flow of a packet that a message encapsulates. The protocol only has fields, and no dissector.
 local flow = Proto("encapsulated_flow", "Flow of an encapsulated packet")
 local flow_fields = {
     ip_src = ProtoField.ipv4("encapsulated_flow.ip.src", "Source address"),
@@ -31,7 +31,7 @@ local flow_fields = {
 }
 flow.fields = flow_fields
 
--- Ports follow a header of `at` octets where the protocol has them (TCP, UDP).
+-- Adds the ports, which follow a header of `at` octets in TCP and UDP.
 local function add_ports(tree, packet, protocol, at)
     if (protocol == 6 or protocol == 17) and packet:len() >= at + 4 then
         tree:add(flow_fields.src_port, packet(at, 2))
@@ -39,7 +39,7 @@ local function add_ports(tree, packet, protocol, at)
     end
 end
 
--- `packet`: the first octets of a packet, from its IP header on.
+-- Adds the flow of a packet; `packet`: its first octets, from its IP header on.
 local function add_flow(tree, packet)
     local has = packet:len()
     if has < 20 then return end
@@ -55,7 +55,7 @@ local function add_flow(tree, packet)
     end
 end
 
--- `msdu`: the same, from its EtherType on.
+-- Adds the flow of a packet; `msdu`: its first octets, from its EtherType on.
 local function add_flow_of_msdu(tree, msdu)
     if msdu:len() <= 2 then return end
     local kind = msdu(0, 2):uint()
@@ -64,7 +64,7 @@ local function add_flow_of_msdu(tree, msdu)
     end
 end
 
--- What may be wrong with a message, for each protocol under its own name.
+-- Errors of messages, under the name of a protocol.
 local function experts(name)
     return {
         short = ProtoExpert.new(name .. ".short", "The message ends too early", expert.group.MALFORMED, expert.severity.ERROR),
@@ -73,21 +73,22 @@ local function experts(name)
     }
 end
 
--- Whether `needs` octets are there; if not, the tree says whether frame or capture lacks them.
+-- Returns whether `needs` octets were captured. If not, marks in the tree whether the frame or the capture ends too early.
 local function enough(tree, wrong, tvb, needs)
     if tvb:captured_len() >= needs then return true end
     tree:add_proto_expert_info(tvb:reported_len() >= needs and wrong.cut or wrong.short)
     return false
 end
 
--- Ports of the dynamic range and the experimental EtherType are everyone's. A dissector that gives 0 has declined, and others are asked:
--- that is how what does not begin like a message is treated, of which `octets` are looked at if they are there.
+-- Any protocol may use ports of the dynamic range and the experimental EtherType. So a dissector declines what does not begin like its
+-- message: it returns 0, and Wireshark tries others. `begins` checks `octets` octets from `at` on, if they were captured.
 local DECLINED = 0
 local function begins(tvb, at, octets, holds)
     return tvb:captured_len() < at + octets or holds(tvb(at, octets))
 end
 
--- The `length` octets that a message encapsulates from `at` on, as many as there are; nil: none. `most`: what the format allows.
+-- Adds the `length` octets that a message encapsulates from `at` on, as far as they were captured; returns nil for none. `most`: the
+-- greatest length in the format.
 local function encapsulated(tree, wrong, field, tvb, at, length, most)
     if length > most then
         tree:add_proto_expert_info(wrong.value, "Encapsulated length " .. length .. " is above " .. most)
@@ -99,9 +100,9 @@ local function encapsulated(tree, wrong, field, tvb, at, length, most)
     return tree:add(field, tvb(at, has)), tvb(at, has)
 end
 
--- What stands behind a tag, from `at` on, with its EtherType before. That it is malformed Wireshark has shown before it becomes an error
--- here, of which this script is no cause. Lua hands on no more than was captured as the length: what the capture has cut off would
--- look malformed, so of that only the flow is shown.
+-- Dissects what follows a tag, from `at` on, with its EtherType before. Wireshark has already marked a malformed packet when the error
+-- reaches this script, which did not cause it and drops it. Lua can pass on only the captured length, so that a packet that the capture
+-- has cut off would look malformed: only its flow is shown.
 local function dissect_rest(tree, wrong, tvb, at, pinfo, root)
     if tvb:reported_len() > tvb:captured_len() then
         add_flow_of_msdu(tree, tvb(at - 2))
@@ -188,7 +189,7 @@ local cim_fields = {
 local cim_wrong = experts("cim")
 cim.fields, cim.experts = cim_fields, cim_wrong
 
--- In a datagram: version 0, the source address that of one station, a length that may be.
+-- A message in a datagram has version 0, an individual source address, and a valid length.
 local function like_cim(tvb)
     return begins(tvb, 0, 1, function(octet) return octet:bitfield(0, 4) == 0 end)
         and begins(tvb, 8, 1, function(octet) return octet:bitfield(7, 1) == 0 end)
@@ -344,7 +345,7 @@ end
 
 -- LLDP CI TLV ----------------------------------------------------------------------------------------------------------
 
--- Wireshark names the TLV and does not decode it. Its own dissector goes first, then the TLVs are gone through once more.
+-- Wireshark names the TLV, but does not decode it. Its own dissector runs first. Then this one visits the TLVs again.
 local lldp_ci = Proto("lldp_ci", "LLDP Congestion Isolation TLV (IEEE 802.1Q)")
 local lldp_ci_fields = {
     queue_map = ProtoField.int8("lldp_ci.queue_map", "Queue map", base.DEC),
@@ -361,7 +362,7 @@ lldp_ci.fields, lldp_ci.experts = lldp_ci_fields, lldp_ci_wrong
 local lldp = ethertypes:get_dissector(0x88cc)
 local ADDRESS_LENGTHS = { [0] = 0, [1] = 4, [2] = 16 }
 
--- `information`: what follows the subtype.
+-- Dissects the TLV; `information`: the octets after the subtype.
 local function dissect_ci(information, tree)
     if not enough(tree, lldp_ci_wrong, information, 19) then return end
     for priority = 0, 7 do
@@ -390,7 +391,7 @@ end
 
 function lldp_ci.dissector(tvb, pinfo, root)
     if tvb:captured_len() == 0 then return end
-    -- Wireshark's dissector shortens the buffer, by too much where it does not know a TLV.
+    -- Wireshark's dissector shortens the buffer, and by too much if it does not know a TLV.
     local whole = tvb():tvb()
     if lldp then pcall(lldp.call, lldp, tvb, pinfo, root) end
     local at = 0
@@ -457,7 +458,7 @@ local uet_fields = {
 local uet_wrong = experts("uet_pds")
 uet.fields, uet.experts = uet_fields, uet_wrong
 
--- Octets 4 to 11 of most: PSN, and PDC identifiers.
+-- Octets 8 to 11 of all types: the identifiers of the PDCs.
 local function add_pdcs(tree, tvb)
     tree:add(uet_fields.source, tvb(8, 2))
     tree:add(uet_fields.destination, tvb(10, 2))
@@ -535,7 +536,7 @@ local UET_DISSECTORS = {
 
 function uet.dissector(tvb, pinfo, root)
     local kind = tvb:captured_len() > 0 and tvb(0, 1):bitfield(0, 5)
-    -- Encryption, and other kinds of delivery.
+    -- Types of encryption and of other kinds of delivery.
     if kind and kind >= 1 and kind <= 14 and not UET_LENGTHS[kind] then return DECLINED end
     pinfo.cols.protocol = "UET"
     local length = UET_LENGTHS[kind] or 1
@@ -549,7 +550,7 @@ function uet.dissector(tvb, pinfo, root)
     pinfo.cols.info = UET_TYPES[kind] .. ", " .. UET_DISSECTORS[kind](tree, tvb, kind)
 end
 
--- Where they are found --------------------------------------------------------------------------------------------------
+-- Registration ----------------------------------------------------------------------------------------------------------
 
 ethertypes:add(0x22e9, cntag)
 ethertypes:add(0x22e7, cnm)
@@ -557,7 +558,7 @@ ethertypes:add(CIM_ETHERTYPE, cim)
 ethertypes:add(0x8904, rlt)
 ethertypes:add(0x88cc, lldp_ci)
 
--- Keeps a table's entry where a preference says, which no registry fixes.
+-- Registers a protocol under the number in a preference, since no registry assigns one, and follows changes of the preference.
 local function follow(proto, preference, places)
     local at = proto.prefs[preference]
     places:add(at, proto)

@@ -1,4 +1,4 @@
-//! Backwater's core with the mechanisms of `src/mechanisms` in it, beside those that it always has.
+//! Backwater's core, with the mechanisms of `src/mechanisms` besides its own.
 
 use backwater_binding::pyo3;
 use pyo3::prelude::*;
@@ -7,7 +7,7 @@ use pyo3::prelude::*;
 #[path = "mechanisms/aimd.rs"]
 mod aimd;
 
-/// What the command `backwater-aimd` runs.
+/// The core of the command `backwater-aimd`.
 #[pymodule]
 #[pyo3(crate = "backwater_binding::pyo3")]
 fn _core(module: &Bound<'_, PyModule>) -> PyResult<()> {

@@ -1,8 +1,8 @@
 //! AIMD — additive increase and multiplicative decrease by marks; Chiu and Jain, "Analysis of the Increase and Decrease Algorithms for
 //! Congestion Avoidance in Computer Networks", Computer Networks and ISDN Systems 17 (1989).
 //!
-//! A window for each flow. It grows by a constant in each round trip, and shrinks to a share of itself when a packet comes back marked or is
-//! lost, at most once in a round trip.
+//! Each flow has a window. It grows by a constant in each round trip. When a packet is marked or lost, it shrinks to a share of itself, at
+//! most once in a round trip.
 //!
 //! ```text
 //! ACK, not marked   w += a payload acked / w
@@ -26,7 +26,7 @@ pub struct Params {
     /// Additive increase: packets per round trip.
     #[param(symbol = "a", default = 1.0, range = >0.0.., source = "choice: RFC 5681 section 3.1", why = "a window would never grow")]
     pub increase: f64,
-    /// Multiplicative decrease: what is left of the window.
+    /// Multiplicative decrease: the share of the window that remains.
     #[param(symbol = "b", default = 0.5, range = >0.0..1.0, source = "choice: RFC 5681 section 3.1", why = "it must leave less, and something")]
     pub decrease: f64,
     /// Window of a new flow, in packets.
@@ -80,11 +80,11 @@ pub struct Sender {
     window: f64,
     /// \[bytes\] acknowledged
     acked: u64,
-    /// last measured, from the first acknowledgement on
+    /// the last measured one, from the first acknowledgement on
     rtt: Option<Time>,
     /// t_last: when the window was narrowed
     last: Option<Time>,
-    /// times that it was
+    /// how often it was narrowed
     cuts: u64,
     #[state(fixed)]
     params: Box<Params>,
@@ -137,7 +137,7 @@ impl Sender {
     }
 }
 
-/// On the bench, by hand: packets of 1000 bytes, a window of ten of them.
+/// Computed by hand: packets of 1000 bytes, and a window of ten of them.
 #[cfg(test)]
 mod tests {
     use super::*;
@@ -166,7 +166,7 @@ mod tests {
         assert!((10_955..10_965).contains(&window), "{window}");
     }
 
-    /// Half of it, once in 10 us, and no less than a packet.
+    /// It halves once in 10 us, down to a packet.
     #[test]
     fn a_mark_halves_the_window_once_in_a_round_trip() {
         let (mut bench, mut sender) = flow();
@@ -185,7 +185,7 @@ mod tests {
         assert_eq!(sender.activity().acts, 1);
     }
 
-    /// Before the first acknowledgement nobody knows how long a round trip is: losses until then are of one.
+    /// Before the first acknowledgement, the round trip is unknown, and all losses count as in one.
     #[test]
     fn gaps_before_the_first_acknowledgement_halve_the_window_once() {
         let (mut bench, mut sender) = flow();
