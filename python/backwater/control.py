@@ -257,7 +257,7 @@ def _check_hooks(control: type[Control]) -> None:
             ) from None
 
 
-def see(control: object, given: Mapping[str, float]) -> type[Control]:
+def check_control(control: object, given: Mapping[str, float]) -> type[Control]:
     """Return `control`, if it is a class from `Control` with sound hooks and these parameters.
 
     Raises `InputError` for anything else.

@@ -17,7 +17,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING
 
 from backwater import _core
-from backwater.errors import InputError, ResultError
+from backwater.errors import InputError, ResultError, unwritable
 from backwater.files import TEMPORARY, digest, dropped, octets_of
 from backwater.journal import JOURNAL, part_name
 from backwater.manifest import (
@@ -191,7 +191,7 @@ def clear(path: Path) -> None:
         kind = standing(path)
         if kind is None:
             # A command that was killed before it had a manifest has left the beginning of one.
-            _sweep(path)
+            _remove_temporary(path)
         else:
             # Check all before anything is removed.
             runs = _runs(path, kind)
@@ -230,10 +230,10 @@ def _observed(path: Path) -> list[Path]:
 def _clear_run(path: Path) -> None:
     for run in _observed(path):
         _drop_run(run)
-    _fold(path / OBSERVED)
+    _remove_empty(path / OBSERVED)
     remove_parts(path, ())
     _remove(path / SCENARIO)
-    _sweep(path)
+    _remove_temporary(path)
 
 
 def _clear_seeds(path: Path) -> None:
@@ -262,26 +262,26 @@ def remove_parts(path: Path, kept: Collection[str]) -> dict[str, int]:
                 free[table] = max(free.get(table, 0), int(part[1]) + 1)
             else:
                 _remove(file)
-        _fold(folder)
+        _remove_empty(folder)
     return free
 
 
 def _clear_study(path: Path) -> None:
     for run in _runs(path, STUDY):
         _drop_run(run)
-        _fold(run.parent)
+        _remove_empty(run.parent)
     for name in FOLDERS:
-        _fold(path / name)
+        _remove_empty(path / name)
     for name in STUDY_FILES:
         _remove(path / name)
-    _sweep(path)
+    _remove_temporary(path)
 
 
 def _clear_comparison(path: Path) -> None:
     for run in _runs(path, COMPARISON):
         _drop_run(run)
-        _fold(run.parent)
-    _sweep(path)
+        _remove_empty(run.parent)
+    _remove_temporary(path)
 
 
 def _clear_sweep(path: Path) -> None:
@@ -291,11 +291,11 @@ def _clear_sweep(path: Path) -> None:
             name = TEMPORARY.fullmatch(file.name)
             if re.fullmatch(SWEEP_PART, name["name"] if name else file.name):
                 _remove(file)
-        _fold(folder)
+        _remove_empty(folder)
     clear_answer(path)
     for known in (PROGRESS, TRIALS, MISSING):
         _remove(path / known)
-    _sweep(path)
+    _remove_temporary(path)
 
 
 def clear_answer(path: Path) -> None:
@@ -304,7 +304,7 @@ def clear_answer(path: Path) -> None:
     for file in _inside(path / FIGURES):
         if re.fullmatch(ANSWER_FIGURE, file.name):
             _remove(file)
-    _fold(path / FIGURES)
+    _remove_empty(path / FIGURES)
 
 
 _CLEAR = {
@@ -325,7 +325,7 @@ def _drop_run(path: Path) -> None:
         mark_unfinished(path)
         _CLEAR[kind](path)
         _remove(path / MANIFEST)
-    _fold(path)
+    _remove_empty(path)
 
 
 def _inside(folder: Path) -> list[Path]:
@@ -338,14 +338,14 @@ def _remove(file: Path) -> None:
         file.unlink()
 
 
-def _fold(folder: Path) -> None:
+def _remove_empty(folder: Path) -> None:
     """Remove a directory if it is empty."""
     if not folder.is_symlink() and folder.is_dir():
         with contextlib.suppress(OSError):
             folder.rmdir()
 
 
-def _sweep(path: Path) -> None:
+def _remove_temporary(path: Path) -> None:
     """Remove temporary files that a killed command has left."""
     for file in _inside(path):
         if _transient(file.name) and file.name != LOCK:
@@ -368,7 +368,7 @@ def locked(path: Path) -> Iterator[None]:
     check_free(path)
     file = path / LOCK
     descriptor = _lock(path, file)
-    _sweep(path)
+    _remove_temporary(path)
     try:
         # A signal that ends the process at once removes the file, too.
         with dropped(file):
@@ -379,7 +379,7 @@ def locked(path: Path) -> Iterator[None]:
             file.unlink()
         os.close(descriptor)
         for one in made:
-            _fold(one)
+            _remove_empty(one)
 
 
 def _make(path: Path) -> list[Path]:
@@ -388,9 +388,7 @@ def _make(path: Path) -> list[Path]:
     try:
         path.mkdir(parents=True, exist_ok=True)
     except OSError as error:
-        raise ResultError(
-            f"{path}: cannot write results: {error.strerror or error}", "give --out another name"
-        ) from None
+        raise unwritable(path, error, "give --out another name") from None
     return above
 
 
@@ -404,10 +402,7 @@ def _lock(path: Path, file: Path) -> int:
             _make(path)
             continue
         except OSError as error:
-            raise ResultError(
-                f"{path}: cannot write results: {error.strerror or error}",
-                "give --out another name",
-            ) from None
+            raise unwritable(path, error, "give --out another name") from None
         try:
             fcntl.flock(descriptor, fcntl.LOCK_EX | fcntl.LOCK_NB)
         except OSError as error:
@@ -461,7 +456,5 @@ def free_directory(base: Path) -> Path:
         except FileExistsError:
             continue
         except OSError as error:
-            raise ResultError(
-                f"{path}: cannot write results: {error.strerror or error}", "give --out a name"
-            ) from None
+            raise unwritable(path, error, "give --out a name") from None
         return path

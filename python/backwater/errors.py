@@ -10,6 +10,8 @@ import signal
 from typing import TYPE_CHECKING
 
 if TYPE_CHECKING:
+    from pathlib import Path
+
     from backwater.results import Run
 
 
@@ -43,6 +45,11 @@ class ResultError(HintedError, OSError):
 
     `reason` says why, and `hint` what to do, or is None. `str(error)` has both.
     """
+
+
+def unwritable(path: Path, error: OSError, hint: str | None = None) -> ResultError:
+    """Return the error for results that cannot be written."""
+    return ResultError(f"{path}: cannot write results: {error.strerror or error}", hint)
 
 
 class Interrupted(KeyboardInterrupt):

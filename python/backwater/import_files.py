@@ -85,13 +85,13 @@ def bring(
     servers: int | None = None,
     memory: str | None = None,
     response: str | None = None,
-    see: Callable[[Path], list[dict[str, str]]] = lambda _: [],
+    check: Callable[[Path], list[dict[str, str]]] = lambda _: [],
     check_target: Callable[[], None] = lambda: None,
     replace: bool = True,
 ) -> Imported:
     """Turn files into a scenario file `target`, with tables beside it.
 
-    Existing files are replaced with `replace`, else raise `InputError`. `see` checks the scenario
+    Existing files are replaced with `replace`, else raise `InputError`. `check` checks the scenario
     before it is put in place: it returns warnings, or raises. `check_target` raises if `target`
     cannot be written; it is called last, so that errors of the files come first.
     """
@@ -115,7 +115,7 @@ def bring(
         )
         written = folder / target.name
         written.write_text(given["scenario"], encoding="utf-8")
-        warnings = see(written)
+        warnings = check(written)
         check_target()
         if not replace:
             _check_free(folder, target.parent)

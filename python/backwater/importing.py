@@ -82,7 +82,7 @@ def brought(
                 f"{target}: exists already", "give another name, or --force to replace it"
             )
 
-    def see(written: Path) -> list[dict[str, str]]:
+    def check(written: Path) -> list[dict[str, str]]:
         try:
             return load(written).check()
         except (ScenarioError, InputError) as error:
@@ -94,4 +94,4 @@ def brought(
                 f"the imported scenario cannot run, and was not kept: {reason}", error.hint
             ) from None
 
-    return bring(files, target, see=see, check_target=check_target, replace=force, **options)
+    return bring(files, target, check=check, check_target=check_target, replace=force, **options)

@@ -11,7 +11,7 @@ from typing import TYPE_CHECKING, Any
 
 from backwater import _core
 from backwater.directory import STATISTICS, clear, locked, replaceable, standing
-from backwater.errors import InputError, ResultError
+from backwater.errors import InputError, ResultError, unwritable
 from backwater.experiments.execute import run_jobs, taken_up
 from backwater.files import digest, regular
 from backwater.findings import over_runs as over_seeds
@@ -162,7 +162,7 @@ def summed_up(
     try:
         write_manifest(base, manifest | known)
     except OSError as error:
-        raise ResultError(f"{base}: cannot write results: {error.strerror or error}") from None
+        raise unwritable(base, error) from None
     return statistics, found
 
 

@@ -27,6 +27,7 @@ from backwater import _core
 from backwater.directory import DESCRIBED, SCENARIO, clear, standing
 from backwater.directory import TABLES as TABLES
 from backwater.errors import InputError, ResultError
+from backwater.errors import unwritable as unwritable
 from backwater.files import replacing, sync_directory, text_of, write_text
 from backwater.findings import failures
 from backwater.journal import JOURNAL, Journal, manifest_of, name_of, part_name, seed_of
@@ -591,11 +592,6 @@ def _closing(
 
 def _now() -> str:
     return datetime.now(UTC).isoformat(timespec="seconds")
-
-
-def unwritable(path: Path, error: OSError) -> ResultError:
-    """Return the error for results that cannot be written."""
-    return ResultError(f"{path}: cannot write results: {error.strerror or error}")
 
 
 def earlier_run(directory: Path, manifest: dict[str, Any]) -> Run | None:

@@ -262,9 +262,9 @@ class Scenario:
         Raises `backwater.InputError` if the class is not derived from `Control`, defines an unknown
         hook or lacks a parameter, and if the scenario already has a prototype.
         """
-        from backwater.control import OFFERED, hears_marks, name_of, parameters_of, see
+        from backwater.control import OFFERED, check_control, hears_marks, name_of, parameters_of
 
-        control = see(control, parameters)
+        control = check_control(control, parameters)
         table, name = _core.CONTROL_TABLE, name_of(control)
         own = (f"{table}.control", f"{table}.parameters")
         before = [key for key in self._facts.get("set", ()) if key.startswith(own)]

@@ -17,7 +17,7 @@ from typing import TYPE_CHECKING, Any
 
 from backwater import _core
 from backwater.directory import SCENARIO, clear, remove_parts, standing
-from backwater.errors import InputError, ResultError
+from backwater.errors import InputError, ResultError, unwritable
 from backwater.files import write_text
 from backwater.journal import JOURNAL, Journal, append, name_of, part_name
 from backwater.manifest import FORMATS, SEEDS, read_manifest, sealed, write_manifest
@@ -29,7 +29,6 @@ from backwater.results import (
     member,
     opening,
     other_run,
-    unwritable,
     write_part,
 )
 from backwater.stored import Kept, SharedParts

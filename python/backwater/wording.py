@@ -180,10 +180,7 @@ def sent_again(flows: Mapping[str, Any]) -> str:
 
 def count(value: float, unit: str) -> str:
     """Format a large number with a decimal prefix and a unit: `3.2 M hops/s`."""
-    for factor, prefix in ((1e9, "G"), (1e6, "M"), (1e3, "k")):
-        if value >= factor:
-            return f"{value / factor:.1f} {prefix} {unit}"
-    return f"{value:.0f} {unit}"
+    return _suited(value, [(1e9, f"G {unit}"), (1e6, f"M {unit}"), (1e3, f"k {unit}")], unit, ".1f")
 
 
 _TIMES = ((1e12, "s"), (1e9, "ms"), (1e6, "us"), (1e3, "ns"))

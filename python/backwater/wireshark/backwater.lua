@@ -69,7 +69,7 @@ local function experts(name)
     return {
         short = ProtoExpert.new(name .. ".short", "The message ends too early", expert.group.MALFORMED, expert.severity.ERROR),
         cut = ProtoExpert.new(name .. ".cut", "The capture has cut the message off", expert.group.UNDECODED, expert.severity.NOTE),
-        value = ProtoExpert.new(name .. ".value", "A field holds what it must not", expert.group.MALFORMED, expert.severity.ERROR),
+        value = ProtoExpert.new(name .. ".value", "A field has an invalid value", expert.group.MALFORMED, expert.severity.ERROR),
     }
 end
 
@@ -181,7 +181,7 @@ local cim_fields = {
     reserved = ProtoField.uint16("cim.reserved", "Reserved (uncertain)", base.HEX, nil, 0x07ff),
     destination = ProtoField.ether("cim.destination", "Destination address of the flow"),
     source = ProtoField.ether("cim.source", "Source address of the flow"),
-    beside_vid = ProtoField.uint16("cim.beside_vid", "Beside the VID (uncertain, 0)", base.HEX, nil, 0xf000),
+    beside_vid = ProtoField.uint16("cim.beside_vid", "Bits beside the VID (uncertain, 0)", base.HEX, nil, 0xf000),
     vid = ProtoField.uint16("cim.vid", "VID of the flow", base.DEC, nil, 0x0fff),
     length = ProtoField.uint16("cim.length", "Encapsulated MSDU length", base.DEC),
     msdu = ProtoField.bytes("cim.msdu", "Encapsulated MSDU"),
@@ -433,8 +433,8 @@ local uet_fields = {
     syn = ProtoField.bool("uet_pds.syn", "SYN", 16, nil, 0x0004),
     request = ProtoField.uint16("uet_pds.request", "Request", base.DEC, { [0] = "None", [1] = "Clear", [2] = "Close" }, 0x0006),
     psn = ProtoField.uint32("uet_pds.psn", "PSN", base.DEC),
-    clear = ProtoField.int16("uet_pds.clear_psn_offset", "Clear PSN, from the PSN on", base.DEC),
-    offset = ProtoField.int16("uet_pds.ack_psn_offset", "Answered PSN, from the cumulative one on", base.DEC),
+    clear = ProtoField.int16("uet_pds.clear_psn_offset", "Clear PSN, relative to the PSN", base.DEC),
+    offset = ProtoField.int16("uet_pds.ack_psn_offset", "Acknowledged PSN, relative to the cumulative one", base.DEC),
     cumulative = ProtoField.uint32("uet_pds.cumulative_psn", "Cumulative PSN", base.DEC),
     source = ProtoField.uint16("uet_pds.source_pdc", "Source PDC identifier", base.DEC),
     destination = ProtoField.uint16("uet_pds.destination_pdc", "Destination PDC identifier", base.DEC),
@@ -442,8 +442,8 @@ local uet_fields = {
     target = ProtoField.uint24("uet_pds.credit_target", "Credit target (256 octets)", base.DEC),
     cc_type = ProtoField.uint8("uet_pds.cc_type", "Type of CC state", base.DEC, { [0] = "NSCC", [1] = "Credit" }, 0xf0),
     mpr = ProtoField.uint8("uet_pds.mpr", "Maximum PSN range", base.DEC),
-    sack_offset = ProtoField.int16("uet_pds.sack_offset", "First PSN of the map, from the cumulative one on", base.DEC),
-    sack_map = ProtoField.uint64("uet_pds.sack_map", "Map of what has come (lowest bit first)", base.HEX),
+    sack_offset = ProtoField.int16("uet_pds.sack_offset", "First PSN of the map, relative to the cumulative one", base.DEC),
+    sack_map = ProtoField.uint64("uet_pds.sack_map", "Map of received PSNs (lowest bit first)", base.HEX),
     service_time = ProtoField.uint16("uet_pds.service_time", "Service time", base.DEC),
     restore = ProtoField.bool("uet_pds.restore_window", "Restore the window", 8, nil, 0x80),
     penalty = ProtoField.uint8("uet_pds.window_penalty", "Window penalty (1/128)", base.DEC, nil, 0x7f),
