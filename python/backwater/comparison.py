@@ -12,7 +12,7 @@ from __future__ import annotations
 
 import itertools
 import math
-from dataclasses import dataclass
+from dataclasses import asdict, dataclass
 from typing import TYPE_CHECKING, Any
 
 from backwater.numbers.registry import MORE
@@ -135,14 +135,7 @@ class Row:
                     "reason": reason,
                     "reference": reference,
                     "of_flows": None if part is None else part.flows,
-                    "difference": None
-                    if difference is None
-                    else {
-                        "n": difference.n,
-                        "mean": difference.mean,
-                        "ci_low": difference.ci_low,
-                        "ci_high": difference.ci_high,
-                    },
+                    "difference": None if difference is None else asdict(difference),
                 }
                 for label, mean, count, flows, reason, reference, part, difference in zip(
                     labels,

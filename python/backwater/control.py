@@ -75,7 +75,7 @@ class Control:
     """The flow's own random numbers, equal in all runs of the same scenario and seed."""
 
     def on_start(self) -> None:
-        """Called when the flow begins, with the attributes above set."""
+        """Called when the flow begins, after the attributes of the flow are set."""
 
     def on_ack(self, ack: Acknowledgement) -> None:
         """Called for each acknowledgement of a packet without a mark."""

@@ -55,17 +55,17 @@ def unwritable(path: Path, error: OSError, hint: str | None = None) -> ResultErr
 class Interrupted(KeyboardInterrupt):
     """Ctrl-C or SIGTERM stopped a run; the results so far are kept.
 
-    It is a `KeyboardInterrupt`, so that a notebook cell or a script stops as on any Ctrl-C.
+    It is a `KeyboardInterrupt`, so that a notebook cell or a script stops as on any Ctrl-C. `runs`
+    are the runs up to the stop, unfinished flows included, and empty if no run had begun. `number`
+    is the signal, SIGINT (Ctrl-C) or SIGTERM. `exit_code` is that of a program that the signal
+    stops: 130 or 143.
     """
 
     def __init__(self, runs: list[Run], number: int = signal.SIGINT) -> None:
         super().__init__(f"{stopped_by(number)} before the end")
         self.runs = runs
-        """The runs up to the stop, unfinished flows included; empty if none had begun."""
         self.number = number
-        """The signal: SIGINT (Ctrl-C) or SIGTERM."""
         self.exit_code = SIGNALLED + number
-        """The exit code of a program that this signal stops: 130 or 143."""
 
 
 class OtherBuildWarning(UserWarning):

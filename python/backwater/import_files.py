@@ -57,20 +57,19 @@ class Note:
 
 @dataclass(frozen=True)
 class Imported:
-    """The result of an import."""
+    """The result of an import.
+
+    `path` is the scenario file, with its tables beside it. `kinds` has the kind of each imported
+    file, as in `backwater list formats`. `warnings` are those of `Scenario.check`. `notes` are what
+    the import ignored or assumed, and what differs here. Each note has `file`, `line` (or None),
+    `sort` (`ignored`, `assumed`, `differs` or `verdict`), `text`, `lines` and `names`; `str(note)`
+    is one line for people.
+    """
 
     path: Path
-    """The scenario file; its tables are beside it."""
     kinds: list[str]
-    """The kind of each imported file, as in `backwater list formats`."""
     notes: list[Note]
-    """What the import ignored or assumed, and what differs here.
-
-    Each has `file`, `line` (or None), `sort` (`ignored`, `assumed`, `differs` or `verdict`),
-    `text`, `lines` and `names`; `str(note)` is one line for people.
-    """
     warnings: list[dict[str, str]] = field(default_factory=list)
-    """The warnings of `Scenario.check`; empty if the scenario was not checked."""
 
 
 def bring(

@@ -44,9 +44,9 @@ def import_(
     `force`: replaces existing files.
 
     Tables have the scenario's name, with `.flows.csv` or the like in place of its end. Raises
-    `backwater.ScenarioError` for a file that cannot be read, `backwater.InputError` for an option
-    out of range or an existing file without `force`, and `backwater.ResultError` if nothing can be
-    written.
+    `backwater.ScenarioError` for a file or a quantity that cannot be read, `backwater.InputError`
+    for an option out of range or an existing file without `force`, and `backwater.ResultError` if
+    nothing can be written.
     """
     return brought(
         [files] if isinstance(files, str | os.PathLike) else list(files),

@@ -32,14 +32,16 @@ T = TypeVar("T")
 
 @dataclass(frozen=True)
 class Comparison:
-    """Scenarios that ran with the same seeds, as `backwater compare` wrote them."""
+    """Scenarios that ran with the same seeds, as `backwater compare` wrote them.
+
+    `runs` has the runs of each scenario, by its name on the command line, in the order of seeds.
+    `manifest` has what `compare --json` prints (scenarios, seeds, rows, errors), and status and
+    versions. `directory` is where the results are.
+    """
 
     manifest: dict[str, Any]
-    """What `compare --json` prints (scenarios, seeds, rows, errors), and status and versions."""
     directory: Path
-    """The directory of the results."""
     runs: dict[str, list[Run]]
-    """The runs of each scenario, by its name on the command line, in the order of seeds."""
 
     @property
     def rows(self) -> list[dict[str, Any]]:
@@ -65,9 +67,9 @@ def open_run(directory: str | os.PathLike[str], of: type[T]) -> T: ...
 def open_run(directory: str | os.PathLike[str], of: type[Any] | None = None) -> Any:
     """Open a directory of results, finished or killed, or one run of a series, such as DIR/seed-7.
 
-    Returns a `Run`, a `Series`, a `Comparison`, a `Sweep` or a `study.Outcome`, as the directory
-    holds. With `of`, one of these types, other results are an error, and type checkers know the
-    type. Each file is compared with its hash once, here.
+    Returns a `Run`, `Series`, `Comparison`, `Sweep` or `study.Outcome`. With `of`, one of these
+    types, other results are an error, and type checkers know the type. Each file is compared with
+    its hash once, here.
 
     Raises `backwater.ResultError` if the directory holds no results, or they have changed since
     they were written. Warns (`backwater.OtherBuildWarning`) if another version or build made them.

@@ -42,14 +42,16 @@ LARGEST_SEED = 2**64 - 1
 
 @dataclass(frozen=True)
 class Series:
-    """Runs of one scenario with several seeds: `backwater run --seeds`, `Scenario.run(seeds=N)`."""
+    """Runs of one scenario with several seeds: `backwater run --seeds`, `Scenario.run(seeds=N)`.
+
+    `runs` are those that have begun, in the order of the requested seeds. `manifest` has status,
+    versions, names of the runs, warnings, and what all runs have in common. `directory` is where
+    the results are; None: in memory.
+    """
 
     manifest: dict[str, Any]
-    """Status, versions, names of the runs, warnings, and what all runs have in common."""
     directory: Path | None
-    """The directory of the results; None: they are in memory."""
     runs: list[Run]
-    """The runs that have begun, in the order of the requested seeds."""
 
     @property
     def status(self) -> str:
@@ -75,7 +77,7 @@ class Series:
         except FileNotFoundError:
             raise ResultError(
                 f"{path}: is missing: the series was killed, or is part of other results",
-                "the command that made it continues it",
+                "repeat the command that made it: it continues the series",
             ) from None
         except (OSError, pa.ArrowException) as error:
             raise ResultError(f"{path}: {error}", AGAIN) from None
@@ -123,10 +125,10 @@ def numbers(seeds: int | Iterable[int], first: int) -> list[int]:
         found = list(range(first, first + many))
     for one in found:
         if not 0 <= one <= LARGEST_SEED:
-            raise InputError(f"seeds: {one} is no seed", "a seed is from 0 to 2^64 - 1")
+            raise InputError(f"seeds: {one} is not a seed", "a seed is from 0 to 2^64 - 1")
     if len(set(found)) < len(found):
         twice = next(one for one in found if found.count(one) > 1)
-        raise InputError(f"seeds: {twice} is there twice", "each run has a seed of its own")
+        raise InputError(f"seeds: {twice} is listed twice", "each run has a seed of its own")
     return found
 
 

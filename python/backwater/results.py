@@ -557,12 +557,12 @@ class DirectorySink(OwnSink):
         return self.directory / part_name(table, number)
 
     def _whole(self) -> dict[str, Any]:
-        rows = {
-            table: sum(one.rows for one in self._stored if one.table == table)
-            for table in self._hashes
-        }
         return {
-            table: {"parts": len(hashes), "rows": rows[table], "sha256": hashes}
+            table: {
+                "parts": len(hashes),
+                "rows": sum(one.rows for one in self._stored if one.table == table),
+                "sha256": hashes,
+            }
             for table, hashes in sorted(self._hashes.items())
             if hashes
         }

@@ -239,7 +239,7 @@ class Scenario:
         return self._changed(core, ("with_mechanism", (mechanism,), {}), {"with": list(names)})
 
     def set(self, key: str, value: Value, *, where_on: bool = False) -> Scenario:
-        """Return the scenario with another value of a dotted key: `("switch.buffer", "400 KB")`.
+        """Return the scenario with one value set by its dotted key: `("switch.buffer", "400 KB")`.
 
         A key of a mechanism, such as `"sfc.pause"`, does not switch the mechanism on. If the
         mechanism is off, the setting is an error once the scenario is used. With `where_on` the
@@ -254,7 +254,7 @@ class Scenario:
         return self._changed(core, change, {"set": overrides})
 
     def prototype(self, control: type[Control], **parameters: float) -> Scenario:
-        """Return the scenario with each flow controlled by an object of a class from `Control`.
+        """Return the scenario with all flows under a Python class that is derived from `Control`.
 
         Slow, for prototypes: each acknowledgement is a call into Python. `parameters` replace
         numbers of the class; later, `set` can replace them by the keys that `values` lists. Results

@@ -117,9 +117,9 @@ def test_a_number_counts_from_the_scenario_s_own_seed() -> None:
         ("1..3", "neither a number nor numbers"),
         (2.0, "neither a number nor numbers"),
         ([1, "2"], "neither a number nor numbers"),
-        ([1, -2], "-2 is no seed"),
-        ([1, 2**64], f"{2**64} is no seed"),
-        ([1, 2, 1], "1 is there twice"),
+        ([1, -2], "-2 is not a seed"),
+        ([1, 2**64], f"{2**64} is not a seed"),
+        ([1, 2, 1], "1 is listed twice"),
     ],
 )
 def test_what_are_no_seeds_is_refused(seeds: int | list[int], reason: str) -> None:
