@@ -1,1 +1,1 @@
-"""Sweeps: one scenario at many points of its parameters, with several seeds, in one dataset."""
+"""Sweeps: one scenario at many values of its parameters, with several seeds, in one dataset."""

@@ -1,4 +1,4 @@
-"""The answer to a goal, from the points that were run, as JSON has it."""
+"""Works out the answer to a goal, as JSON holds it, from the points that were run."""
 
 from __future__ import annotations
 
@@ -29,15 +29,15 @@ if TYPE_CHECKING:
 
 FOUND, EVERYWHERE, NOWHERE, ELSEWHERE = "found", "everywhere", "nowhere", "elsewhere"
 FAILED, REFUSED, UNKNOWN, VALUELESS = "failed", "refused", "unknown", "no value"
-"""What a search for a threshold comes to: the condition holds up to a value, at all, at none, only
-away from the end from which it is sought; the run at that end failed; no value is legal; no run; at
-that end a metric of the condition has no value."""
+"""Outcomes of a search for a threshold: the condition holds up to a value, at all values, at none,
+or only away from the end where the search begins; the run at that end failed, no value is legal, no
+value was tried, or a metric of the condition has no value at that end."""
 TOTALS = ("pauses", "drops", "retransmitted", "unfinished")
-"""What is told of a point beside the times of its groups."""
+"""Metrics of a point that an answer lists beside the times of its groups."""
 
 
 class Answering:
-    """Works out the answer from the plan of a search, and the rows of its points."""
+    """The answer that follows from the plan of a search and the rows of its points."""
 
     def __init__(
         self,
@@ -47,7 +47,7 @@ class Answering:
         base: tuple[str, list[Point]] | None,
         asked: Sequence[str] = (),
     ) -> None:
-        """`base`: what it is called, and its points. `asked`: metrics to be told, too."""
+        """`base`: its name and its points. `asked`: further metrics to list."""
         self._goal, self._plan, self._rows = goal, plan, rows
         self._base = None
         self._called = ""
@@ -67,7 +67,7 @@ class Answering:
         return Design(points[0].variant, values, tuple(rows))
 
     def threshold(self, seeking: Thresholds) -> dict[str, Any]:
-        """Answer for a threshold."""
+        """Return the answer for a threshold."""
         axis = self._plan.axes[seeking.axis]
         lines = [self._line(line, seeking.axis) for line in seeking.lines]
         return self._told("threshold") | {
@@ -79,7 +79,7 @@ class Answering:
         }
 
     def _unlike(self, line: Line) -> list[Unlike]:
-        """Tell metrics of the condition whose references differ between the values looked at."""
+        """Return the condition's metrics whose references differ between the tried values."""
         looked = [self._design(line.points[line.places[number]]) for number in line.search.held]
         named = (Unlike.of_designs(looked, name) for name in self._goal.named)
         return [one for one in named if one is not None]
@@ -146,7 +146,7 @@ class Answering:
         }
 
     def _tests(self, one: Design) -> list[dict[str, Any]]:
-        """Tell the metrics of a design, and how they differ from the base."""
+        """List the metrics of a design, and how they differ from the base."""
         found = []
         for name in self.metrics:
             test = None if self._base is None else paired(one, self._base, name)
@@ -159,7 +159,7 @@ class Answering:
         return found
 
     def point(self, rounds: Sequence[Batch]) -> dict[str, Any]:
-        """Answer for a best point, or for a front of two metrics. Raises `InputError`."""
+        """Return the answer for a best point or a front of two metrics. Raises `InputError`."""
         designs = self._designs(rounds)
         allowed = [one for one in designs if all(self._goal.holds(one.rows))]
         told = self._told("best" if len(self._goal.metrics) == 1 else "front")
@@ -199,7 +199,7 @@ class Answering:
         return told
 
     def _survivors(self, designs: Sequence[Design]) -> dict[str, Any] | None:
-        """Say how many flows are not complete, where that differs and metrics are of the others."""
+        """Count incomplete flows, if the count varies and a metric covers complete flows only."""
         of_flows = [name for name, _ in self._goal.metrics if is_of_flows(name)]
         counts = {row.get("unfinished") or 0 for one in designs for row in one.rows}
         if not of_flows or len(counts) < 2:
@@ -207,12 +207,12 @@ class Answering:
         return {"metrics": of_flows, "least": min(counts), "most": max(counts)}
 
     def _valueless(self, designs: Sequence[Design]) -> list[dict[str, Any]]:
-        """Count the designs about which a metric of the goal says nothing, and say why."""
+        """Count the designs at which a metric of the goal has no value, with the reason."""
         found: dict[str, int] = {}
         for one in designs:
             rows = [row for row in one.rows if row["status"] == DONE]
             least = [name for name, _ in self._goal.metrics if not all(_known(rows, name))]
-            # What breaks the condition is out, whatever else has no value.
+            # A design that breaks the condition is out, whatever other metric has no value.
             allowed = False not in self._goal.judged(rows)
             for name in dict.fromkeys([*(least if allowed else []), *self._goal.without(rows)]):
                 found[name] = found.get(name, 0) + 1
@@ -237,7 +237,7 @@ class Answering:
 
 
 def _outcome(search: Bisection, probes: Sequence[Mapping[str, Any]]) -> str:
-    """Name what a search for a threshold has come to."""
+    """Name the outcome of a search for a threshold."""
     if not search.count:
         return REFUSED
     if search.low is not None:
@@ -256,12 +256,12 @@ def _known(rows: Sequence[Mapping[str, Any]], name: str) -> list[bool]:
 
 
 def _whys(names: Sequence[str]) -> str | None:
-    """Say why metrics have no value; None: all have."""
+    """Name what metrics without a value would need; None: all have one."""
     return "; ".join(f"{name} {takes(name)}" for name in names) or None
 
 
 def answered(seeking: Seeking, answering: Answering, rounds: Sequence[Batch]) -> dict[str, Any]:
-    """Give the answer to a goal as JSON has it. Raises `InputError`."""
+    """Return the answer to a goal as JSON holds it. Raises `InputError`."""
     if isinstance(seeking, Thresholds):
         return answering.threshold(seeking)
     return answering.point(rounds)

@@ -1,7 +1,7 @@
-"""Finds where a condition ceases to hold, among values in a row, by bisection.
+"""Finds by bisection where a condition ceases to hold in an ordered list of values.
 
-Both ends and three values between them are looked at first: that the condition holds up to some
-value and not above is the promise that bisection needs, and these are what it is seen to break by.
+Bisection assumes that the condition holds up to some value and nowhere beyond. The search
+tries both ends and three values between them first, which may show that it does not.
 """
 
 from __future__ import annotations
@@ -9,19 +9,19 @@ from __future__ import annotations
 from dataclasses import dataclass, field
 
 LADDER = 4
-"""Parts into which the first look divides the values."""
+"""Parts into which the values tried first divide the list."""
 
 
 @dataclass
 class Bisection:
-    """The search among `count` values, of which the condition is to hold at the first ones."""
+    """The search among `count` values; the condition should hold at the first of them."""
 
     count: int
     held: dict[int, bool] = field(default_factory=dict)
-    """What was found: numbers of values, and whether the condition holds there."""
+    """By the number of each tried value: whether the condition holds there."""
 
     def ask(self) -> list[int]:
-        """Give the values to be looked at next; none: the answer is known."""
+        """Return the numbers of the values to try next; none: the answer is known."""
         if not self.count:
             return []
         ladder = {round((self.count - 1) * part / LADDER) for part in range(LADDER + 1)}
@@ -33,12 +33,12 @@ class Bisection:
         return [(low + high) // 2]
 
     def tell(self, number: int, *, holds: bool) -> None:
-        """Take note of what was found."""
+        """Record whether the condition holds at a value."""
         self.held[number] = holds
 
     @property
     def low(self) -> int | None:
-        """The last value before which, and at which, it holds wherever it was looked at."""
+        """The last tried value up to which the condition holds at all tried values."""
         found = None
         for number in sorted(self.held):
             if not self.held[number]:
@@ -48,12 +48,12 @@ class Bisection:
 
     @property
     def high(self) -> int | None:
-        """The first value at which it does not hold; None: it holds at all that were looked at."""
+        """The first value at which it does not hold; None: it holds at all tried values."""
         return min((number for number, holds in self.held.items() if not holds), default=None)
 
     @property
     def against(self) -> list[int]:
-        """Values beyond the first failure at which it holds again: it is not monotone."""
+        """Values beyond the first failure at which the condition holds: it is not monotone."""
         high = self.high
         if high is None:
             return []
@@ -61,7 +61,7 @@ class Bisection:
 
     @property
     def left(self) -> int:
-        """How many values are still to be looked at, at most."""
+        """The largest number of values still to try."""
         if not self.held:
             part = -(-(self.count - 1) // LADDER)
             return min(self.count, LADDER + 1 + max(0, part - 1).bit_length())

@@ -1,8 +1,8 @@
 """Conditions, as `--where "switch.buffer < 2 MB and seed <= 3"`, and those of goals.
 
-They are SQL of polars, in which keys and metrics may be written as they are, quantities with their
-units, and `==` for equality. Keys have numbers in base units; metrics have those of their tables:
-times in us, rates in Gb/s, sizes in B.
+They are SQL of polars, with three additions: names of keys and metrics as they are, quantities with
+units, and `==` for equality. Keys are in base units, metrics in those of their tables: times in
+us, rates in Gb/s, sizes in B.
 """
 
 from __future__ import annotations
@@ -24,7 +24,7 @@ if TYPE_CHECKING:
 
 _TOKEN = re.compile(
     r"(?P<text>'[^']*')|(?P<quoted>\"[^\"]*\")"
-    # Whatever word follows a number is its unit, or none that there is: never a name.
+    # A word after a number is a unit, perhaps an unknown one, and never a name.
     r"|(?P<quantity>(?<![\w.])(?:\d+(?:\.\d*)?|\.\d+)(?:[eE][+-]?\d+)?"
     r" ?(?!(?:and|or|not|is|between|in|like|AND|OR|NOT|IS|BETWEEN|IN|LIKE)\b)[A-Za-z][\w/]*)"
     r"|(?P<metric>[A-Za-z_][\w.]*:[\w./-]*\w)"
@@ -33,7 +33,7 @@ _TOKEN = re.compile(
 BASE = {"size": 1, "time": 1, "rate": 1}
 SHOWN = {"size": 1, "time": PS_PER_US, "rate": BPS_PER_GBPS}
 """Base units in the units of metrics: B, us, Gb/s."""
-# Units of keys, and those of metrics, of each kind of quantity.
+# Units of keys and of metrics, for each kind of quantity.
 _UNITS = {"size": ("B",), "time": ("ps", "us"), "rate": ("b/s", "Gb/s")}
 _COMPARED = re.compile(r"\s*(?:[<>!=]{1,2})\s*")
 _OF_ONE = frozenset(
@@ -42,14 +42,14 @@ _OF_ONE = frozenset(
         *("log", "log10", "log2", "mod", "nullif", "pow", "round", "sign", "sqrt"),
     ]
 )
-"""Functions whose value is of one point; others may be of all."""
+"""Functions that work on one point; others may aggregate over all points."""
 _WORDS = frozenset(["and", "or", "not", "is", "null", "between", "in", "like", "true", "false"])
 
 
 def sql(text: str, units: Mapping[str, float] = BASE) -> str:
-    """Turn a condition into SQL, in which names are plain and quantities are numbers.
+    """Turn a condition into SQL with plain names and with numbers for quantities.
 
-    `units`: the base units (B, ps, b/s) in the unit of each kind of quantity.
+    `units`: how many base units (B, ps, b/s) the wanted unit of each kind of quantity has.
     """
 
     def part(match: re.Match[str]) -> str:
@@ -64,7 +64,7 @@ def sql(text: str, units: Mapping[str, float] = BASE) -> str:
 
 
 def names(text: str) -> list[str]:
-    """Give the names of keys and metrics in a condition, each once."""
+    """Return the names of keys and metrics in a condition, each once."""
     found: dict[str, None] = {}
     for match in _TOKEN.finditer(text):
         called = text[match.end() :].lstrip().startswith("(")
@@ -76,11 +76,11 @@ def names(text: str) -> list[str]:
 
 
 def check_units(text: str, units: Mapping[str, str | None], said: str) -> None:
-    """Refuse a condition that holds a quantity against a name of another kind.
+    """Refuse a condition that compares a quantity with a name of another kind.
 
-    `units`: those of the names that are known, by their names in SQL. Raises `InputError`.
+    `units`: the units of the known names, by their names in SQL. Raises `InputError`.
     """
-    # `==` is a token itself; what else compares stands between two.
+    # `==` is a token itself; other comparison operators are the text between two tokens.
     tokens = [match for match in _TOKEN.finditer(text) if not match["equal"]]
     for left, right in pairwise(tokens):
         if not _COMPARED.fullmatch(text[left.end() : right.start()]):
@@ -100,7 +100,7 @@ def check_units(text: str, units: Mapping[str, str | None], said: str) -> None:
 
 
 def _check_alone(text: str, said: str) -> None:
-    """Refuse what is of many points: a condition is of one. Raises `InputError`."""
+    """Refuse functions over many points: a condition sees one. Raises `InputError`."""
     for match in _TOKEN.finditer(text):
         word = match[0].lower()
         if not match["word"] or word in _WORDS or word in _OF_ONE:
@@ -111,28 +111,28 @@ def _check_alone(text: str, said: str) -> None:
             continue
         what = match[0] + (called[0] if called is not None and word != "over" else "")
         raise InputError(
-            f"{said}: `{what}` is of many points, and a condition is held against each alone",
-            "name the number itself, as in `pauses < 4`: a goal's has to hold with all seeds; "
-            f"functions of one point are {', '.join(sorted(_OF_ONE - _WORDS))}",
+            f"{said}: `{what}` needs many points, and a condition sees one point at a time",
+            "name the number itself, as in `pauses < 4`; a goal's condition must hold with all "
+            f"seeds; functions of one point are {', '.join(sorted(_OF_ONE - _WORDS))}",
         )
 
 
 def _quantity(text: str) -> tuple[str, int]:
-    """Give the kind of a quantity, and its number in base units. Raises `InputError`."""
+    """Return the kind of a quantity and its number of base units. Raises `InputError`."""
     for kind in BASE:
         with contextlib.suppress(_core.ScenarioError):
             return kind, _core.base_units(kind, text, "--where")
     raise InputError(
-        f"`{text}` in a condition: is no size, time or rate", "as in 40 KB, 2.5 us, 10 Gb/s"
+        f"`{text}` in a condition is no size, time or rate", "as in 40 KB, 2.5 us, 10 Gb/s"
     )
 
 
 def holding(
     conditions: Sequence[str], points: pl.DataFrame, units: Mapping[str, str | None]
 ) -> list[int]:
-    """Give the numbers of the points at which all conditions hold.
+    """Return the numbers of the points at which all conditions hold.
 
-    `units`: those of the keys, by their names in SQL. Raises `InputError`.
+    `units`: the units of the keys, by their names in SQL. Raises `InputError`.
     """
     numbers = list(range(points.height))
     for text in conditions:
@@ -144,15 +144,15 @@ def holding(
 
 def _hint(points: pl.DataFrame) -> str:
     names = ", ".join(points.columns)
-    return f'a condition is of {names}, as in "switch.buffer > 2 MB and seed <= 3"'
+    return f'a condition uses {names}, as in "switch.buffer > 2 MB and seed <= 3"'
 
 
 def held(text: str, points: pl.DataFrame) -> list[bool | None]:
-    """Say of each point whether the condition of a goal holds.
+    """Return for each point whether the condition of a goal holds.
 
-    None: that depends on a metric that has no value there. Raises `InputError`.
+    None: the condition depends on a metric that has no value there. Raises `InputError`.
     """
-    hint = 'a condition of a goal is of metrics, as in "drops == 0 and p99_fct:victim < 50 us"'
+    hint = 'a condition of a goal uses metrics, as in "drops == 0 and p99_fct:victim < 50 us"'
     return _judged(points, text, sql(text, SHOWN), f"--goal … where {text}", hint)
 
 
@@ -163,7 +163,7 @@ def _judged(
 
     try:
         expression = pl.sql_expr(condition)
-        # Whatever a name that SQL does not know is, the library says better.
+        # polars reports unknown SQL functions better, so it parses the text before this check.
         _check_alone(text, said)
         rows.filter(expression)
         found = rows.with_row_index("_number").with_columns(_held=expression)["_held"]

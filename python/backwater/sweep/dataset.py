@@ -1,4 +1,4 @@
-"""Opens the dataset of a sweep: as Arrow, polars or pandas tables, and for SQL by DuckDB."""
+"""Opens the dataset of a sweep: as Arrow, polars or pandas tables, and for SQL in DuckDB."""
 
 from __future__ import annotations
 
@@ -27,28 +27,28 @@ if TYPE_CHECKING:
     import polars as pl
 
 VIEWS = {
-    "points": "a row a point: variant, values, seed, status, error, fingerprint, numbers",
-    "metrics": "a row a point and number: point, metric, unit, value",
-    "failed": "points that have failed, with their errors",
-    "timings": "what each point took, in s, where, and when it ended",
-    "flows": "the flows of all points, with the point of each (with --keep flows)",
-    "columns": "what each column of points is: name in SQL, name, unit, role, meaning",
+    "points": "one row per point: variant, values, seed, status, error, fingerprint, numbers",
+    "metrics": "one row per point and number: point, metric, unit, value",
+    "failed": "failed points with their errors",
+    "timings": "per point: wall time in s, worker, end",
+    "flows": "flows of all points, each with its point (with --keep flows)",
+    "columns": "columns of points: name in SQL, name, unit, role, meaning",
 }
-"""What SQL can ask of a sweep, and what each is."""
+"""Views of a sweep for SQL, each with its content."""
 
 
 @dataclass(frozen=True)
 class Sweep:
-    """The points of a sweep that have been run, maybe by a command that is under way."""
+    """The points of a sweep that have been run, perhaps by a command still in progress."""
 
     manifest: dict[str, Any]
-    """What was asked for: scenario, keys, versions, status."""
+    """The request and its state: scenario, keys, versions, status."""
     directory: Path
     views: ClassVar = VIEWS
 
     @property
     def status(self) -> str:
-        """`done`, `interrupted`, or `running` (also what a killed sweep leaves)."""
+        """`done`, `interrupted`, or `running`, which a killed sweep leaves too."""
         return str(self.manifest["status"])
 
     @cached_property
@@ -57,9 +57,9 @@ class Sweep:
         return self.arrow()
 
     def arrow(self, table: str = POINTS) -> pa.Table:
-        """Give `points`, `timings` or `flows` as an Arrow table; meaning and unit are in fields.
+        """Return `points`, `timings` or `flows` as an Arrow table; fields hold meaning and unit.
 
-        Raises `InputError` for another name, `ResultError` if it cannot be read.
+        Raises `InputError` for another name, `ResultError` if the table cannot be read.
         """
         if table not in SWEEP_TABLES:
             raise InputError(f"{table}: a sweep has no such table", ", ".join(SWEEP_TABLES))
@@ -67,7 +67,7 @@ class Sweep:
         return found if table == "flows" or not len(found) else found.sort_by("point")
 
     def polars(self, table: str = POINTS) -> pl.DataFrame:
-        """Give a table as a frame of polars."""
+        """Return a table as a polars frame."""
         import polars as pl
 
         frame = pl.from_arrow(self.arrow(table))
@@ -75,14 +75,14 @@ class Sweep:
         return frame
 
     def pandas(self, table: str = POINTS) -> pd.DataFrame:
-        """Give a table as a frame of pandas. Raises `InputError` if that is not installed."""
+        """Return a table as a pandas frame. Raises `InputError` without pandas."""
         needed("pandas", "sweep")
         frame: pd.DataFrame = self.arrow(table).to_pandas()
         return frame
 
     @cached_property
     def errors(self) -> dict[str, int]:
-        """Why points have failed, and how many for each reason; the commonest first."""
+        """The number of failed points by their error, the commonest first."""
         found = Counter(str(error) for error in self.points["error"].drop_null().to_pylist())
         return dict(found.most_common())
 
@@ -92,15 +92,16 @@ class Sweep:
         return settled(lambda: columns_of(map(_schema, files(self.directory, POINTS))))
 
     def query(self, sql: str) -> pa.Table:
-        """Answer SQL by DuckDB over the views `points`, `metrics`, `failed`, `timings`, ….
+        """Run SQL in DuckDB over the views `points`, `metrics`, `failed`, `timings`, ….
 
-        Columns have plain names there (`columns`). Raises `InputError` if DuckDB refuses it.
+        Columns have plain names there, which the view `columns` lists. Raises `InputError` if
+        DuckDB refuses it.
         """
         needed("duckdb", "sweep")
         return settled(lambda: self._asked(sql))
 
     def _asked(self, sql: str) -> pa.Table:
-        """Answer SQL. Raises `FileNotFoundError` if a file has gone on the way."""
+        """Run SQL. Raises `FileNotFoundError` if a file disappears meanwhile."""
         columns = self.columns
         statements: list[str] = []
         every: list[Path] = []
@@ -115,7 +116,7 @@ class Sweep:
                 base = f"point in ({texts(*beside)})" if beside else "false"
                 statements += points_views(source, columns, f", {base} as base")
                 statements.append(
-                    "comment on column points.base is 'whether it is of a goal''s base alone'"
+                    "comment on column points.base is 'whether only a goal''s base has the point'"
                 )
             else:
                 statements.append(f"create view {table} as select * from {source}")
@@ -132,8 +133,8 @@ def _schema(path: Path) -> pa.Schema:
 def open_sweep(directory: str | os.PathLike[str]) -> Sweep:
     """Open the dataset of a sweep, finished or not.
 
-    Files of a finished one are held against their hashes. Raises `ResultError` if there is no
-    sweep, or not as it was written. Warns (`OtherBuildWarning`) if another build made it.
+    Checks the files of a finished sweep against their hashes. Raises `ResultError` if the directory
+    has no sweep, or a file has changed. Warns (`OtherBuildWarning`) if another build made it.
     """
     path = Path(directory)
     manifest = settled(lambda: _checked(path))
@@ -142,7 +143,7 @@ def open_sweep(directory: str | os.PathLike[str]) -> Sweep:
 
 
 def _checked(path: Path) -> dict[str, Any]:
-    """Read the manifest, and hold the files that it names against their hashes."""
+    """Read the manifest, and check the files that it names against their hashes."""
     manifest = read_manifest(path, SWEEP)
     try:
         for name, wanted in (manifest.get("parts") or {}).items():
@@ -150,7 +151,7 @@ def _checked(path: Path) -> dict[str, Any]:
                 check_file(path / name, wanted)
     except ResultError:
         if read_manifest(path, SWEEP) != manifest:
-            # A command has begun to add to it.
+            # Another command has begun to add points.
             raise FileNotFoundError(errno.ENOENT, "is gone", str(path)) from None
         raise
     return manifest

@@ -1,4 +1,4 @@
-"""A sweep as a TOML file says it, in a table `[sweep]`; the options of the command say the same."""
+"""A sweep that a TOML file defines in a table `[sweep]`, with the meaning of the options."""
 
 from __future__ import annotations
 
@@ -14,14 +14,14 @@ Varied = str | int | float | bool | list[str | int | float | bool]
 
 
 class Definition(msgspec.Struct, forbid_unknown_fields=True, kw_only=True):
-    """What `[sweep]` may say."""
+    """The keys of `[sweep]`."""
 
     scenario: str
-    """FILE or FILE@VARIANT; its name is relative to the file with the table."""
+    """FILE or FILE@VARIANT, relative to the file with the table."""
     vary: dict[str, Varied] = {}
     variants: list[str] = []
     seeds: int | str | None = None
-    """`10` for as many from the scenario's own on, or `1..10`."""
+    """`10`: ten from the scenario's own seed on; or `1..10`."""
     zip: list[list[str]] = []
     where: str | list[str] = []
     sample: str | None = None
@@ -36,11 +36,11 @@ class Definition(msgspec.Struct, forbid_unknown_fields=True, kw_only=True):
 
 
 def definition(path: Path) -> Definition | None:
-    """Read the table `[sweep]` of a file; None if it has none. Raises `InputError`."""
+    """Return the table `[sweep]` of a file; None: it has none. Raises `InputError`."""
     try:
         content = tomllib.loads(text_of(path))
     except (OSError, UnicodeDecodeError, tomllib.TOMLDecodeError):
-        # What is wrong with a scenario, the core says better.
+        # The core reports faults of a scenario better.
         return None
     if "sweep" not in content:
         return None
@@ -48,19 +48,19 @@ def definition(path: Path) -> Definition | None:
     if others:
         raise InputError(
             f"{path}: has [sweep] and `{others[0]}` beside it",
-            "a sweep has a file of its own, which names its scenario: scenario = 'case.toml'",
+            "[sweep] needs a separate file that names the scenario: scenario = 'case.toml'",
         )
     try:
         found = msgspec.convert(content["sweep"], Definition)
     except msgspec.ValidationError as error:
         known = ", ".join(msgspec.structs.asdict(Definition(scenario="")))
         known = known.replace("mechanisms", "with")
-        raise InputError(f"{path}: [sweep]: {error}", f"it may say: {known}") from None
+        raise InputError(f"{path}: [sweep]: {error}", f"its keys are {known}") from None
     scenario, variant = parted(str(path.parent / found.scenario))
     if variant is not None and found.variants:
         raise InputError(
             f"{path}: [sweep]: scenario = {found.scenario!r} and variants: both name variants",
-            "variants may be several: leave out that of the scenario",
+            "`variants` may list several: leave out that of the scenario",
         )
     if variant is not None:
         name = found.scenario.removesuffix(f"@{variant}")

@@ -1,7 +1,7 @@
-"""Drives the points of a sweep: hands them out in batches, and writes what comes back.
+"""Drives the points of a sweep: hands them out in batches, and writes the rows that return.
 
-A batch is as many points as take a quarter of a second, so that handing out costs little, and one
-that takes longer than that goes alone. What has come back goes to the disk within half a second.
+A batch has as many points as take a quarter of a second, so that handing out costs little. A point
+that takes longer goes alone. Rows that return reach the disk within half a second.
 """
 
 from __future__ import annotations
@@ -26,33 +26,33 @@ if TYPE_CHECKING:
 
 BATCH_SECONDS = 0.25
 COMMIT_SECONDS = 0.5
-# Points in a batch at most: a worker that dies has them all done again.
+# The most points of a batch: if a worker dies, all of its batch runs again.
 _MOST = 2000
 
 
 @dataclass
 class State:
-    """Where a sweep stands."""
+    """The progress of a sweep."""
 
     points: int
-    """Those of the plan."""
+    """Points of the plan."""
     done: int = 0
     failed: int = 0
     running: int = 0
-    """Those that workers have, a batch that waits included."""
+    """Points that workers have, including a batch that waits."""
     workers: int = 0
     seconds_left: float | None = None
     began: float = field(default_factory=time.monotonic)
     fresh: int = 0
-    """Points that this command has done."""
+    """Points that this command has run."""
 
     @property
     def rate(self) -> float:
-        """Points a second, since this command began."""
+        """Points per second since this command began."""
         return self.fresh / max(time.monotonic() - self.began, 1e-9)
 
     def told(self) -> dict[str, Any]:
-        """Give it as JSON has it."""
+        """Return the progress as JSON holds it."""
         left = self.seconds_left
         return {
             "points": self.points,
@@ -66,14 +66,14 @@ class State:
 
 
 class Watching(Protocol):
-    """Is told where a sweep stands, several times a second."""
+    """Shows the progress of a sweep, several times a second."""
 
     def show(self, state: State) -> None:
-        """Take note of it."""
+        """Show the progress."""
 
 
 def task(plan: Plan, point: Point) -> Task:
-    """Give a point as workers get it."""
+    """Return a point as workers receive it."""
     values = tuple(
         None if at < 0 else (axis.values[at].text if axis.unit is None else axis.values[at].number)
         for axis, at in zip(plan.drawn, point.values, strict=True)
@@ -82,7 +82,7 @@ def task(plan: Plan, point: Point) -> Task:
 
 
 class Drive(Work):
-    """Runs the points of a plan that are not there yet."""
+    """Runs the missing points of a plan."""
 
     def __init__(
         self,
@@ -94,7 +94,7 @@ class Drive(Work):
         missing: Sequence[Point],
         later: int = 0,
     ) -> None:
-        """Take the points that are missing; `later`: others that follow, of mean cost."""
+        """`missing`: points to run. `later`: how many more follow, of mean cost."""
         self._later = later
         self._plan, self._recipe, self._store = plan, recipe, store
         self._state, self._watching = state, watching
@@ -109,11 +109,11 @@ class Drive(Work):
 
     @property
     def costs(self) -> Costs:
-        """What points took."""
+        """The costs of points so far."""
         return self._costs
 
     def take(self, tables: dict[str, pa.Table]) -> None:
-        """Take the rows of points that have come to an end."""
+        """Take the rows of points that have ended."""
         if not self._waiting:
             self._since = time.monotonic()
         self._waiting.append(tables)
@@ -131,7 +131,7 @@ class Drive(Work):
         self.take(tables)
 
     def alone(self, stop: Stop, seconds: float) -> None:
-        """Run points in this process, for so many seconds at most: workers take longer to start."""
+        """Run points here for at most `seconds`: workers would take longer to start."""
         until = time.monotonic() + seconds
 
         def over() -> bool:
@@ -148,14 +148,14 @@ class Drive(Work):
                     self.commit()
                 self._watching.show(self._state)
         except Cut:
-            # It takes longer than was foreseen, and workers run it.
+            # The point takes longer than expected, so workers run it.
             return
         finally:
             self.commit()
             self._state.running = 0
 
     def commit(self) -> None:
-        """Write what has come back."""
+        """Write the rows that wait."""
         waiting, self._waiting = self._waiting, []
         if waiting:
             names = dict.fromkeys(name for tables in waiting for name in tables)
@@ -169,7 +169,7 @@ class Drive(Work):
         stop: Stop,
         wait: float = WAIT_SECONDS,
     ) -> None:
-        """Have workers run what is left, up to where `stop` is seen set: see `hand_out`."""
+        """Have workers run the points that are left until `stop` is set: see `hand_out`."""
         try:
             hand_out(client, self, stop, wait)
         finally:
@@ -177,18 +177,18 @@ class Drive(Work):
             self._state.running = 0
 
     def begin(self, client: Any) -> None:  # noqa: ANN401 - the library has no types
-        """Send what all points have in common."""
-        # A task, which a scheduler knows how to do again if the worker that has it is lost.
+        """Send the data that all points share."""
+        # A task, which the scheduler can repeat if the worker that holds its result is lost.
         self._packed = client.submit(bytes, self._recipe.packed(), pure=False)
 
     def task(self, places: Sequence[int]) -> tuple[Callable[..., object], tuple[object, ...]]:
-        """Give what runs some points."""
+        """Return the function and arguments that run some points."""
         tasks = [task(self._plan, self._points[n]) for n in places]
         return run_batch, (self._packed, dict(self._recipe.code), tasks)
 
     def together(self, slots: int) -> int:
-        """How many of the next points may go together."""
-        # Towards the end all workers get a part of what is left.
+        """Return how many of the next points may go together."""
+        # Towards the end each worker gets a part of the points that are left.
         most = max(1, min(_MOST, len(self.pending) // slots))
         some = [self.pending[n] for n in range(most)]
         expected = self._costs.expected(some)
@@ -199,11 +199,11 @@ class Drive(Work):
         self.take(value)
 
     def lost(self, place: int, reason: str) -> None:
-        """Take note of a point over which workers die."""
+        """Record a point at which workers die."""
         self.take(lost(self._recipe, task(self._plan, self._points[place]), reason))
 
     def stands(self, running: Sequence[int], workers: int) -> None:
-        """Write what has waited long enough, and say where the sweep stands."""
+        """Write rows that have waited long enough, and show the progress."""
         now = time.monotonic()
         self._state.workers = workers
         if self._waiting and now - self._since >= COMMIT_SECONDS:

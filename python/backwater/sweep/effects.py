@@ -1,10 +1,10 @@
-"""What a metric depends on, over the points of a sweep, and what of it is no more than noise.
+"""Which keys a metric depends on over the points of a sweep, and which effects may be noise.
 
-Of a full factorial: analysis of variance by keys and pairs of keys. All points have the same seeds,
-so a seed is a block: what it adds at every point is no noise, and what is left within points is.
-Of other points: Spearman's rank correlations, each with the p of a permutation test where points
-are few. Every p is corrected for how many there are, by the procedure of Benjamini and Hochberg; an
-effect with 5 % or more is not told from noise.
+A full factorial gets an analysis of variance by keys and pairs of keys. All points have the same
+seeds, so a seed is a block: its mean effect is no noise, and what remains within points is. Other
+points get Spearman's rank correlations; if points are few, p is that of a permutation test. The
+procedure of Benjamini and Hochberg corrects every p for the number of tests. An effect whose p is
+5 % or more does not differ clearly from noise.
 """
 
 from __future__ import annotations
@@ -23,48 +23,48 @@ if TYPE_CHECKING:
     from backwater.sweep.findings import Design
 
 CLEAR = 0.05
-"""An effect whose p is below is told from noise."""
-# So many last bits of the greatest value are what rounding leaves in a difference.
+"""An effect whose p is below this differs clearly from noise."""
+# Rounding may change this many last bits of the greatest value.
 _BITS = 8
-# From so many points on, Student's t is close to the distribution of a rank correlation.
+# From this many points on, Student's t approximates the distribution of a rank correlation.
 _MANY = 30
 
 
 @dataclass(frozen=True)
 class Effect:
-    """How much of what a metric varies is due to one key, or to two together."""
+    """The share of a metric's variance that one key, or two together, explain."""
 
     keys: tuple[str, ...]
-    """One: its main effect; two: their interaction."""
+    """One key: its main effect. Two: their interaction."""
     share: float
-    """Of the variance but for that of seeds, 0 to 1, less what noise adds to it (omega squared)."""
+    """Omega squared, 0 to 1: share of the variance without that of seeds, corrected for noise."""
     p: float | None
-    """Of the F test, corrected; None: there is one seed, and what is noise is not known."""
+    """The corrected p of the F test; None: one seed, so the noise is unknown."""
     low: tuple[Any, float]
-    """The value of the key with the least mean, and that mean; of interactions the least one."""
+    """The level with the least mean, and that mean: a value, or two of an interaction."""
     high: tuple[Any, float]
 
     @property
     def clear(self) -> bool:
-        """Whether it is told from noise."""
+        """Whether the effect differs clearly from noise."""
         return self.p is not None and self.p < CLEAR
 
 
 @dataclass(frozen=True)
 class Analysis:
-    """What a metric depends on over a full factorial."""
+    """The effects on a metric over a full factorial."""
 
     effects: list[Effect]
-    """The clear ones first, the largest first."""
+    """Clear effects first, then by share, the largest first."""
     seeds: int
-    """Seeds that all points have."""
+    """The number of seeds that all points share."""
 
 
 def effects(found: Sequence[Design], keys: Sequence[str], metric: str) -> Analysis | None:
-    """Part what a metric varies over a full factorial by keys and by pairs of keys.
+    """Divide a metric's variance over a full factorial by keys and by pairs of keys.
 
-    None unless all combinations are there, once each, with the metric at all of their seeds, and
-    at least one seed in common; and if the metric does not vary.
+    None if a combination is missing or occurs twice, if a seed has no value of the metric, if no
+    seed is common to all points, or if the metric does not vary.
     """
     cells: dict[tuple[Any, ...], dict[int, float]] = {}
     for one in found:
@@ -93,7 +93,7 @@ def effects(found: Sequence[Design], keys: Sequence[str], metric: str) -> Analys
 
 @dataclass(frozen=True)
 class _Part:
-    """A part of the sum of squares: of a key, or of two beyond the sum of both."""
+    """A part of the sum of squares: that of a key, or the interaction of two."""
 
     at: tuple[int, ...]
     squares: float
@@ -103,7 +103,7 @@ class _Part:
 
 
 class _Table:
-    """Values of a metric by cells and seeds, and their sums of squares."""
+    """Values of a metric by cell and seed, and their sums of squares."""
 
     def __init__(self, cells: Mapping[tuple[Any, ...], Sequence[float]]) -> None:
         self._seeds = len(next(iter(cells.values())))
@@ -112,7 +112,7 @@ class _Table:
         blocks = [math.fsum(some) / len(cells) for some in zip(*cells.values(), strict=True)]
         greatest = max(abs(value) for some in cells.values() for value in some)
         bit = _BITS * sys.float_info.epsilon * greatest
-        # Sums of squares up to this are none.
+        # Sums of squares up to this count as zero.
         self._none = self._seeds * len(cells) * bit**2
         self.between = self._seen(
             self._seeds * math.fsum((mean - self._mean) ** 2 for mean in self._cells.values())
@@ -131,11 +131,11 @@ class _Table:
 
     @property
     def _noise(self) -> float:
-        """The mean square of what is left within points."""
+        """The mean square within points, without seeds."""
         return self._rest / self._freedom if self._freedom else 0.0
 
     def part(self, at: tuple[int, ...]) -> _Part:
-        """Give the part of one key, or of two beyond the sum of both."""
+        """Return the part of one key, or of the interaction of two."""
         means = self._means(at)
         apart = {level: mean - self._mean for level, mean in means.items()}
         for one in at if len(at) > 1 else ():
@@ -156,12 +156,12 @@ class _Table:
         return {level: math.fsum(values) / len(values) for level, values in sums.items()}
 
     def share(self, part: _Part) -> float:
-        """Give the share of a part: omega squared, which is 0 on average of noise alone."""
+        """Return the share of a part: omega squared, whose mean is 0 for pure noise."""
         over = part.squares - part.freedom * self._noise
         return max(0.0, over / (self.between + self._rest + self._noise))
 
     def tested(self, parts: Sequence[_Part]) -> list[float | None]:
-        """Give the p of each part, of F tests against what is left within points."""
+        """Return the p of each part, from F tests against the mean square within points."""
         if not self._freedom:
             return [None] * len(parts)
         from scipy.special import fdtrc
@@ -172,13 +172,13 @@ class _Table:
                 ratio = part.squares / part.freedom / self._noise
                 found.append(float(fdtrc(part.freedom, self._freedom, ratio)))
             else:
-                # No seed changes anything: whatever differs does.
+                # No seed changes anything, so every difference is an effect.
                 found.append(0.0 if part.squares else 1.0)
         return list(corrected(found))
 
 
 def corrected(p: Sequence[float]) -> list[float]:
-    """Correct several p for each other: of those below 5 % then 5 % are false, on average."""
+    """Correct several p for their number: at most 5 % of those below 5 % are false, on average."""
     from scipy.stats import false_discovery_control
 
     return [float(one) for one in false_discovery_control(p)] if p else []
@@ -186,7 +186,7 @@ def corrected(p: Sequence[float]) -> list[float]:
 
 @dataclass(frozen=True)
 class Rank:
-    """How a metric goes with a key over points that are no factorial: Spearman's rank."""
+    """Spearman's rank correlation of a metric with a key, over points that are no factorial."""
 
     key: str
     rho: float
@@ -195,12 +195,12 @@ class Rank:
 
     @property
     def clear(self) -> bool:
-        """Whether it is told from noise."""
+        """Whether the correlation differs clearly from noise."""
         return self.p < CLEAR
 
 
 def ranks(found: Sequence[Design], keys: Sequence[str], metric: str) -> list[Rank]:
-    """Correlate a metric with each key of numbers, by ranks, over designs that have both."""
+    """Correlate a metric by ranks with each numeric key, over designs with values of both."""
     told = []
     for n, key in enumerate(keys):
         pairs = [
@@ -217,7 +217,7 @@ def ranks(found: Sequence[Design], keys: Sequence[str], metric: str) -> list[Ran
 
 
 def _rank(x: Sequence[float], y: Sequence[float]) -> tuple[float, float]:
-    """Give the rank correlation and its p: of all orders, or 9,999 of them, how many are as far."""
+    """Return the rank correlation and its p: the share of all, or 9,999, orders as extreme."""
     from scipy.stats import permutation_test, rankdata, spearmanr
 
     if len(x) >= _MANY:
@@ -228,8 +228,8 @@ def _rank(x: Sequence[float], y: Sequence[float]) -> tuple[float, float]:
     scale = math.sqrt((apart**2).sum() * (below**2).sum())
 
     def far(order: Any, axis: int = -1) -> Any:  # noqa: ANN401 - arrays of numpy
-        # As far on either side: the p of two sides is twice that of the one, also where ties leave
-        # no order that is as far on the other.
+        # The absolute value makes the test two-sided. Twice the p of one side would be wrong if
+        # ties leave no order as extreme on the other side.
         return abs(((order - by_x.mean()) * below).sum(axis=axis)) / scale
 
     found = permutation_test(
@@ -239,5 +239,5 @@ def _rank(x: Sequence[float], y: Sequence[float]) -> tuple[float, float]:
 
 
 def written(p: float) -> str:
-    """Write a p for people."""
+    """Format a p for people."""
     return "p < 0.001" if p < 0.001 else f"p = {chance(p)}"

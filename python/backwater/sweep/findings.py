@@ -1,7 +1,7 @@
-"""What the points of a sweep come to: best points, fronts, differences.
+"""Conclusions from the points of a sweep: best points, fronts, differences.
 
-Points of one variant and one set of values are a *design*; its values over the seeds are repeats of
-one another. Intervals are 95 % of Student's t over the seeds (`backwater.numbers.repeats`).
+The points of one variant and one set of values are a *design*; its seeds are repetitions. Intervals
+are 95 % of Student's t over the seeds (`backwater.numbers.repeats`).
 """
 
 from __future__ import annotations
@@ -27,26 +27,26 @@ class Design:
 
     variant: str
     values: tuple[Any, ...]
-    """Of each key, in its base unit; None: the key has no value there."""
+    """The value of each key, in its base unit; None: the key has no value there."""
     rows: tuple[Mapping[str, Any], ...]
 
     def by_seed(self, metric: str) -> dict[int, float]:
-        """Give a metric's value of each seed that has one."""
+        """Return a metric's value by seed, for seeds that have one."""
         found = {row["seed"]: row.get(metric) for row in self.rows if row["status"] == "done"}
         return {seed: value for seed, value in found.items() if value is not None}
 
     def references(self, metric: str) -> dict[int, float]:
-        """Give what a metric is held against, of each seed that has it."""
+        """Return the reference of a metric by seed, for seeds that have one."""
         return self.by_seed(reference(metric))
 
     def spread(self, metric: str) -> Spread | None:
-        """Sum a metric up over the seeds; None if a seed has no value of it."""
+        """Return the spread of a metric over the seeds; None if a seed has no value."""
         values = list(self.by_seed(metric).values())
         return Spread.of(values) if values and len(values) == len(self.rows) else None
 
 
 def designs(rows: Sequence[Mapping[str, Any]], keys: Sequence[str]) -> list[Design]:
-    """Put the rows of points together by variant and values, in the order in which they come."""
+    """Group the rows of points by variant and values, in the order of their first rows."""
     found: dict[tuple[Any, ...], list[Mapping[str, Any]]] = {}
     for row in rows:
         found.setdefault((row["variant"], *(row[key] for key in keys)), []).append(row)
@@ -56,7 +56,7 @@ def designs(rows: Sequence[Mapping[str, Any]], keys: Sequence[str]) -> list[Desi
 
 
 def is_of_flows(name: str) -> bool:
-    """Whether a metric is of the flows that are complete, and says nothing of others."""
+    """Whether a metric covers complete flows only."""
     from backwater.numbers.metrics import metric
 
     try:
@@ -66,7 +66,7 @@ def is_of_flows(name: str) -> bool:
 
 
 def takes(name: str) -> str:
-    """Say what a metric takes to have a value, as in `takes 100 complete flows`."""
+    """Return what a metric needs to have a value, as in `takes 100 complete flows`."""
     from backwater.numbers.metrics import metric
 
     try:
@@ -77,19 +77,19 @@ def takes(name: str) -> str:
 
 @dataclass(frozen=True)
 class Test:
-    """A paired test: the differences of one design against another, seed by seed."""
+    """A paired test of one design against another, seed by seed."""
 
     metric: str
     value: Spread
     base: Spread
     difference: Difference
     p: float | None
-    """Two-sided, of Student's t on the differences; None: they do not vary, or there is one."""
+    """Two-sided, from Student's t of the differences; None: they do not vary, or it is one."""
     left_out: tuple[tuple[int, str], ...] = ()
-    """Seeds without a part in it, and why."""
+    """Seeds that are not in the test, and why."""
 
     def told(self) -> dict[str, Any]:
-        """Give it as JSON has it."""
+        """Return the test as JSON holds it."""
         return {
             "metric": self.metric,
             "value": spread_told(self.value),
@@ -106,12 +106,12 @@ class Test:
 
 
 def spread_told(one: Spread) -> dict[str, Any]:
-    """Give a spread as JSON has it."""
+    """Return a spread as JSON holds it."""
     return {"n": one.n, "mean": one.mean, "ci_low": one.ci_low, "ci_high": one.ci_high}
 
 
 def paired(one: Design, base: Design, metric: str) -> Test | None:
-    """Test whether a metric differs between two designs; None if they share no seed."""
+    """Test whether a metric differs between two designs; None: they share no seed."""
     mine, others = one.by_seed(metric), base.by_seed(metric)
     common = sorted(mine.keys() & others.keys())
     difference = Difference.of(mine, others)
@@ -130,7 +130,7 @@ def paired(one: Design, base: Design, metric: str) -> Test | None:
 
 
 def _why_left(one: Design, base: Design, seed: int, metric: str) -> str:
-    """Say why a seed makes no pair."""
+    """Return why a seed makes no pair."""
     told = []
     for some, where in ((one, "here"), (base, "at the base")):
         row = next((row for row in some.rows if row["seed"] == seed), None)
@@ -145,20 +145,20 @@ def _why_left(one: Design, base: Design, seed: int, metric: str) -> str:
 
 @dataclass(frozen=True)
 class Unlike:
-    """A metric by which designs are not to be ranked: what it is held against differs."""
+    """A metric that cannot rank designs, since its reference differs between them."""
 
     metric: str
     of: str
-    """What it is held against."""
+    """The reference, in words."""
     unit: str
     least: float
     most: float
     instead: str | None
-    """The metric that is held against nothing, to be taken in its place."""
+    """The metric without a reference to use in its place."""
 
     @staticmethod
     def of_designs(found: Sequence[Design], name: str) -> Unlike | None:
-        """Say how far apart lies what a metric is held against; None: nowhere, or nothing is."""
+        """Return how far a metric's references differ; None: they do not, or it has none."""
         from backwater.numbers.metrics import metric
 
         try:
@@ -172,12 +172,12 @@ class Unlike:
         return Unlike(name, *asked.held_against, *ends, asked.instead)
 
     def told(self) -> dict[str, Any]:
-        """Give it as JSON has it."""
+        """Return the metric and its references as JSON holds them."""
         return dataclasses.asdict(self)
 
 
 def referred(found: Sequence[Design], name: str) -> bool:
-    """Whether designs have what a metric is held against, if it is: it is kept if asked for."""
+    """Whether a metric has no reference, or designs have kept it, as they do on request."""
     from backwater.numbers.metrics import metric
 
     try:
@@ -192,9 +192,10 @@ def chosen(
 ) -> tuple[list[Design], list[Unlike]]:
     """Choose the best design by one metric, or those that no other beats in two.
 
-    `wanted`: metrics, and whether less is sought. Whatever marks the best points asks here. None is
-    chosen where that depends on what a metric is held against: such metrics are given, too. A
-    design without a value of all seeds has no part; of equal ones the first is the best.
+    `wanted`: metrics, and whether the least value is sought. All marks of best points use this
+    function. If the choice depends on differing references, no design is chosen, and the second
+    list has those metrics. A design with a seed without a value is ignored; the first of equal
+    designs is the best.
     """
     from backwater.numbers.metrics import metric
 
@@ -223,9 +224,10 @@ def chosen(
 
 
 def alike(one: Design, others: Sequence[Design], metric: str) -> dict[str, int]:
-    """Count of other designs those that can be tested against one, and those no test tells apart.
+    """Count the designs that can be tested against one, and those that do not differ from it.
 
-    Equal values of every seed are alike; one seed tells nothing of noise, so it tests nothing.
+    Designs with equal values for every seed do not differ. One seed shows no noise, so it allows
+    no test.
     """
     tests = [test for other in others if (test := paired(one, other, metric)) is not None]
     tested = [test for test in tests if test.difference.n > 1]
@@ -234,9 +236,9 @@ def alike(one: Design, others: Sequence[Design], metric: str) -> dict[str, int]:
 
 
 def front(values: Sequence[Sequence[float]], least: Sequence[bool]) -> list[int]:
-    """Give the numbers of those that no other beats: as good in all, and better in one.
+    """Return the numbers of the pairs that no other beats: as good in both, and better in one.
 
-    Of two numbers each, in the time of a sort.
+    The time is that of a sort.
     """
     signed = [tuple(v if low else -v for v, low in zip(one, least, strict=True)) for one in values]
     order = sorted(range(len(signed)), key=signed.__getitem__)

@@ -1,11 +1,11 @@
-"""What a sweep is to find, as `--goal` says it.
+"""The goal of a sweep, as `--goal` names it.
 
     largest KEY in RANGE where CONDITION      the largest value at which the condition holds
     smallest KEY in RANGE where CONDITION     the smallest one
     METRIC min|max [where CONDITION]          the point with the least, or greatest, mean
     METRIC min|max, METRIC min|max [where …]  the points that no other beats in both
 
-RANGE is one of `--vary`, and may be left out if that names the key. A condition is of metrics.
+RANGE has the form of `--vary`, and may be absent if that names the key. A condition uses metrics.
 """
 
 from __future__ import annotations
@@ -28,7 +28,7 @@ FORMS = (
     'pauses == 0", or "smallest …"'
 )
 STEPS = 128
-"""Steps of an interval in which a threshold is sought that has no step of its own."""
+"""Steps into which the search for a threshold divides an interval without a step."""
 MOST_METRICS = 2
 _THRESHOLD = re.compile(
     r"\s*(?P<which>smallest|largest)\s+(?P<key>\S+)(?:\s+in\s+(?P<range>.+?))?"
@@ -40,16 +40,16 @@ _BEST = re.compile(r"\s*(?P<metric>\S+)\s+(?P<which>min|max)\s*")
 
 @dataclass(frozen=True)
 class Goal:
-    """What is to be found."""
+    """A goal of a sweep."""
 
     text: str
     where: str
-    """The condition; empty: there is none."""
+    """The condition; may be empty."""
     metrics: tuple[tuple[str, bool], ...] = ()
-    """Metrics, and whether the least value is sought; none: a threshold is sought."""
+    """Metrics, and whether the least value is sought; empty: a threshold is sought."""
     key: str = ""
     largest: bool = False
-    """Whether the largest value of the key is sought at which the condition holds."""
+    """Whether the largest value of the key is sought, and not the smallest."""
     axis: Axis | None = None
     """The key and its range, if the goal has one."""
 
@@ -64,7 +64,7 @@ class Goal:
                 one = stepped(axis(match["key"], match["range"], "--goal … of"))
             return Goal(said, match["where"], (), match["key"], match["which"] == "largest", one)
         if said.startswith(("smallest ", "largest ")):
-            raise _unclear(said, "it says of no condition where it is to hold")
+            raise _unclear(said, "it has no `where CONDITION`")
         if said.endswith(" where"):
             raise _unclear(said, "its condition is empty")
         begin, _, where = said.partition(" where ")
@@ -87,13 +87,13 @@ class Goal:
 
     @property
     def named(self) -> list[str]:
-        """The metrics that it needs, those of the condition last."""
+        """The metrics that the goal needs, those of the condition last."""
         return list(dict.fromkeys([*(name for name, _ in self.metrics), *names(self.where)]))
 
     def see(self, keys: Sequence[str]) -> list[Metric]:
-        """Refuse names that are no metrics; gives those that are to be asked for.
+        """Return the metrics that points must record; refuse other names.
 
-        `keys` are what is varied. Raises `InputError`.
+        `keys`: the varied keys. Raises `InputError`.
         """
         from backwater.numbers.metrics import metric
 
@@ -103,8 +103,8 @@ class Goal:
         for name in self.named:
             if name in keys or ("." in name and ":" not in name):
                 raise InputError(
-                    f"--goal {self.text}: {name} is a key, and a condition of a goal is of metrics",
-                    f'--where "{name} …" leaves points out before they are run',
+                    f"--goal {self.text}: {name} is a key, and a condition of a goal uses metrics",
+                    f'--where "{name} …" excludes points before they run',
                 )
             try:
                 wanted = metric(name)
@@ -116,20 +116,20 @@ class Goal:
                     "metrics of times, such as max_fct, are in us",
                 )
             units[plain(name)] = wanted.unit
-            # Points have totals in any case.
+            # Points always have totals.
             if not wanted.quantity.kept or wanted.quantity.has_statistics:
                 asked.append(wanted)
         check_units(self.where, units, f"--goal {self.text}")
         return asked
 
     def holds(self, rows: Sequence[Mapping[str, Any]]) -> list[bool]:
-        """Say for rows of points whether the condition is known to hold."""
+        """Return for each row of a point whether the condition is known to hold."""
         return [found is True for found in self.judged(rows)]
 
     def judged(self, rows: Sequence[Mapping[str, Any]]) -> list[bool | None]:
-        """Say for rows of points whether the condition holds; never where a point has failed.
+        """Return for each row of a point whether the condition holds; False for a failed point.
 
-        None: that depends on a metric without a value.
+        None: the condition depends on a metric without a value.
         """
         import polars as pl
 
@@ -143,14 +143,14 @@ class Goal:
         ]
 
     def without(self, rows: Sequence[Mapping[str, Any]]) -> list[str]:
-        """Name the metrics without a value on which the condition depends at some of the rows."""
+        """Name the metrics whose missing values leave the condition unknown at some rows."""
         judged = zip(rows, self.judged(rows), strict=True)
         unknown = [row for row, found in judged if found is None]
         return [name for name in names(self.where) if any(row.get(name) is None for row in unknown)]
 
 
 def stepped(one: Axis) -> Axis:
-    """Give the values among which a threshold is sought: of an interval, evenly apart."""
+    """Return the values to search for a threshold; those of an interval are evenly spaced."""
     if one.interval is not None:
         one = _evenly(one.key, one.unit, one.interval)
     numbers = [value.number for value in one.values]

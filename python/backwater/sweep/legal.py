@@ -1,6 +1,7 @@
-"""Which values a scenario accepts: a sweep begins if any point is legal, a search keeps to those.
+"""Finds the values that a scenario accepts.
 
-A scenario is held against values without being run, which takes some tenths of a millisecond.
+A sweep begins if any point is legal; a search uses legal points only. To check a scenario with its
+values takes some tenths of a millisecond, without a run.
 """
 
 from __future__ import annotations
@@ -16,14 +17,14 @@ if TYPE_CHECKING:
     from backwater.sweep.plan import Plan, Point
 
 _MOST = 4096
-"""Points, or samples of intervals, that are tried before all are said to be illegal."""
+"""Points, or samples of intervals, to try before all count as illegal."""
 _PARTS = 64
-"""Parts into which values in a row are divided to find a legal one among them."""
+"""Parts into which ordered values are divided to find a legal one."""
 
 
 @dataclass(frozen=True)
 class Refused:
-    """Values in a row that the scenario refuses, and why."""
+    """Consecutive values that the scenario refuses, and why."""
 
     first: int
     last: int
@@ -32,7 +33,7 @@ class Refused:
 
 
 def refusal(plan: Plan, point: Point) -> _core.ScenarioError | None:
-    """Say why the scenario refuses a point; None: it takes it."""
+    """Return why the scenario refuses a point; None: it accepts the point."""
     try:
         plan.at(point).resolved()
     except _core.ScenarioError as error:
@@ -41,9 +42,9 @@ def refusal(plan: Plan, point: Point) -> _core.ScenarioError | None:
 
 
 def examples(plan: Plan) -> dict[str, str]:
-    """Give whole scenarios of legal points, one of each variant that has any.
+    """Return the resolved scenario of a legal point for each variant that has one.
 
-    Raises `backwater.ScenarioError`, that of the first point, if none is found.
+    Raises the `backwater.ScenarioError` of the first point if no point is legal.
     """
     found: dict[str, str] = {}
     first: _core.ScenarioError | None = None
@@ -63,7 +64,7 @@ def examples(plan: Plan) -> dict[str, str]:
 
 
 def _candidates(plan: Plan) -> Iterator[tuple[Plan, Point]]:
-    """Give points to be tried: the first of each variant, then some from all over the plan."""
+    """Yield points to try: the first of each variant, then some from all over the plan."""
     firsts = dict.fromkeys(plan.scenarios)
     seen = {}
     for point in plan.points:
@@ -75,7 +76,7 @@ def _candidates(plan: Plan) -> Iterator[tuple[Plan, Point]]:
     if not plan.searched:
         unique = {(point.variant, point.values): point for point in plan.points}
         designs = list(unique.values())
-        # An odd stride, so that the last key's values are not the same ones over and over.
+        # An odd stride, so that the last key does not repeat the same few values.
         stride = max(1, len(designs) // _MOST) | 1
         yield from ((plan, point) for point in designs[1::stride])
         return
@@ -83,11 +84,11 @@ def _candidates(plan: Plan) -> Iterator[tuple[Plan, Point]]:
 
 
 def _drawn(plan: Plan) -> Iterator[tuple[Plan, Point]]:
-    """Draw points of a plan whose values a search chooses: the highest corner, then samples."""
+    """Yield points of a plan whose values a search chooses: the highest corner, then samples."""
     from backwater.sweep.plan import Sampling
 
     many = len(plan.axes)
-    # A few at first, since the first of them is legal nearly always.
+    # A few at first, since the first of them is nearly always legal.
     for count in (16, _MOST // 4):
         shares = [[1.0] * many, *Sampling("lhs", count, 1).shares(many)]
         its, found = plan.exactly(
@@ -101,10 +102,10 @@ def _drawn(plan: Plan) -> Iterator[tuple[Plan, Point]]:
 
 
 def stretch(count: int, refused: Callable[[int], str | None]) -> tuple[range, Sequence[Refused]]:
-    """Give the legal ones among values in a row, and what is refused before and behind them.
+    """Return the legal stretch of ordered values, and the refused values before and after it.
 
-    The ends are looked at first; beyond an illegal one the first legal value is bisected for.
-    `refused` says why a value is. Values between two legal ones are not looked at.
+    The search checks both ends first, and bisects from an illegal end to the first legal value.
+    Values between two legal ones count as legal unchecked. `refused` returns the reason, or None.
     """
     ends = {number: refused(number) for number in {0, count - 1}}
     if not any(ends.values()):
@@ -117,7 +118,7 @@ def stretch(count: int, refused: Callable[[int], str | None]) -> tuple[range, Se
         return range(0), [Refused(0, count - 1, known[0] or "")]
 
     def edge(bad: int, good: int) -> int:
-        """Bisect between an illegal value and a legal one; gives the last illegal one."""
+        """Bisect between an illegal and a legal value; return the last illegal one."""
         while abs(good - bad) > 1:
             middle = (good + bad) // 2
             reason = refused(middle)

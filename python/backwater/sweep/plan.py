@@ -1,8 +1,8 @@
-"""The points of a sweep: which variant, which values, which seed; and which of them are left out.
+"""The points of a sweep: their variants, values and seeds, and which points conditions exclude.
 
-A point is known by these alone, so that values and seeds that are added later add points and move
-none. A key of a mechanism that is off at a point has no value there, and points that differ in
-nothing else are one point: a threshold of SFC multiplies no runs of a baseline without SFC.
+Variant, values and seed alone identify a point, so values and seeds that are added later add points
+and change none. A key of a mechanism that is off at a point has no value there. Points that differ
+in nothing else are one: a threshold of SFC multiplies no runs of a baseline without SFC.
 """
 
 from __future__ import annotations
@@ -10,7 +10,7 @@ from __future__ import annotations
 import hashlib
 import itertools
 import re
-from dataclasses import dataclass, field, replace
+from dataclasses import dataclass, replace
 from functools import cached_property
 from typing import TYPE_CHECKING, Any
 
@@ -25,8 +25,8 @@ if TYPE_CHECKING:
     from backwater.scenario import Scenario
 
 ALONE = ""
-"""The variant of a scenario as its file has it."""
-# As many combinations of switches as are looked at for keys without effect.
+"""The name for a scenario without a variant."""
+# The most combinations of switches to search for keys without effect.
 _COMBINATIONS = 256
 
 
@@ -35,16 +35,16 @@ class Point:
     """One run of a sweep."""
 
     id: str
-    """16 hexadecimal digits, from variant, values and seed."""
+    """16 hexadecimal digits, a hash of variant, values and seed."""
     variant: str
     values: tuple[int, ...]
-    """For each axis the number of its value, -1: the key is of a mechanism that is off."""
+    """The number of the value on each axis; -1: the key belongs to a mechanism that is off."""
     seed: int
 
 
 @dataclass(frozen=True)
 class Sampling:
-    """Points that are drawn, in place of all combinations."""
+    """Random points in place of all combinations."""
 
     how: str
     """`random` or `lhs`, a Latin hypercube."""
@@ -63,7 +63,7 @@ class Sampling:
         return Sampling(match[1], int(match[2]), seed)
 
     def shares(self, dimensions: int) -> list[list[float]]:
-        """Draw for each sample a number from 0 to 1 for each dimension."""
+        """Draw a number from 0 to 1 for each sample and dimension."""
         if self.how == "lhs":
             from scipy.stats import qmc
 
@@ -78,23 +78,22 @@ class Sampling:
 
 @dataclass(frozen=True)
 class Plan:
-    """What a sweep varies, and how its values are combined."""
+    """The axes of a sweep, and how their values combine."""
 
     scenarios: Mapping[str, Scenario]
-    """The scenario of each variant, without any value of the axes."""
+    """The scenario of each variant, without values of the axes."""
     axes: tuple[Axis, ...]
     seeds: tuple[int, ...]
     zipped: tuple[tuple[str, ...], ...] = ()
-    """Keys that go together: the first value of the one with the first of the others."""
+    """Groups of keys whose values go together: the first of one with the first of the others."""
     sampling: Sampling | None = None
     where: tuple[str, ...] = ()
-    """Conditions, of which all must hold."""
+    """Conditions that must all hold."""
     searched: bool = False
-    """Whether a search chooses points: intervals need no samples, and `points` are of one each."""
-    _drawn: dict[str, list[Any]] = field(default_factory=dict, compare=False)
+    """Whether a search chooses points: intervals need no samples, and `points` has one each."""
 
     def __post_init__(self) -> None:
-        """Refuse what cannot be meant. Raises `InputError`."""
+        """Refuse contradictory requests. Raises `InputError`."""
         if len(self.seeds) != len(set(self.seeds)):
             raise InputError("--seeds: names a seed more than once", "as in --seeds 1..10")
         keys = [axis.key for axis in self.axes]
@@ -112,8 +111,8 @@ class Plan:
             if len(set(lengths.values())) > 1:
                 told = ", ".join(f"{key} has {many}" for key, many in lengths.items())
                 raise InputError(
-                    f"--zip {','.join(group)}: not as many values of each: {told}",
-                    "keys that go together need as many values each",
+                    f"--zip {','.join(group)}: numbers of values differ: {told}",
+                    "keys that go together need equally many values",
                 )
         if self.sampling is not None and self.zipped:
             raise InputError("--zip and --sample exclude each other", "samples draw each key alone")
@@ -124,10 +123,10 @@ class Plan:
                 if axis.interval is not None:
                     low, high = axis.values
                     raise InputError(
-                        f"--vary {axis.key}={low.text}..{high.text}: which values between these "
-                        "are run is not said",
-                        f"{low.text}..{high.text} in 5, for so many of them, or with ` step C` "
-                        "from one to the next; or draw samples: --sample 'lhs 200'",
+                        f"--vary {axis.key}={low.text}..{high.text}: an interval does not name "
+                        "the values to run",
+                        f"`{low.text}..{high.text} in 5` runs five values, ` step C` sets their "
+                        "distance; or draw samples: --sample 'lhs 200'",
                     )
         self._check_few()
 
@@ -144,7 +143,7 @@ class Plan:
 
     @property
     def greatest(self) -> int:
-        """How many points there are at most: conditions and keys without effect not counted."""
+        """The number of points before conditions and keys without effect reduce it."""
         designs = 1
         for members in [] if self.sampling or self.searched else self._groups:
             designs *= len(self.axes[members[0]].values)
@@ -154,7 +153,7 @@ class Plan:
 
     @cached_property
     def _groups(self) -> list[list[int]]:
-        """Numbers of the axes that go together, in the order of the first of each."""
+        """Groups of axis numbers that go together, in the order of their first axes."""
         together = {key: number for number, group in enumerate(self.zipped) for key in group}
         groups: dict[object, list[int]] = {}
         for number, axis in enumerate(self.axes):
@@ -163,7 +162,7 @@ class Plan:
 
     @cached_property
     def drawn(self) -> tuple[Axis, ...]:
-        """The axes with the values that points have: of samples those that were drawn."""
+        """The axes with the values of the points: for samples, the drawn values."""
         if self.sampling is None:
             return self.axes
         shares = self._shares(self.sampling)
@@ -177,7 +176,7 @@ class Plan:
         return tuple(found)
 
     def _designs(self) -> Iterator[tuple[int, ...]]:
-        """Give the numbers of the values of each combination, or sample."""
+        """Yield the numbers of the values of each combination or sample."""
         if self.searched:
             yield (0,) * len(self.axes)
             return
@@ -196,15 +195,15 @@ class Plan:
             )
 
     def _shares(self, sampling: Sampling) -> list[list[float]]:
-        """Draw for each sample a share of each axis, in whatever order keys were given."""
+        """Draw a share of each axis for each sample, independent of the order of keys."""
         ordered = sorted(range(len(self.axes)), key=lambda number: self.axes[number].key)
         at = [ordered.index(number) for number in range(len(self.axes))]
         return [[one[place] for place in at] for one in sampling.shares(len(self.axes))]
 
     def _off(self) -> dict[tuple[str, tuple[int, ...]], frozenset[int]]:
-        """Give the axes without effect, for each variant and each setting of the switches.
+        """Return the axes without effect, by variant and setting of the switches.
 
-        A switch is a key without a dot, such as that of a mechanism, which may be true or false.
+        A switch is a key without a dot, such as the name of a mechanism, which is true or false.
         """
         switches = self._switches
         found = {}
@@ -226,16 +225,16 @@ class Plan:
 
     @cached_property
     def points(self) -> list[Point]:
-        """All points, in order: variants, values, seeds.
+        """All points, ordered by variant, values and seed.
 
-        Raises `InputError` if a key has no effect anywhere, or if conditions leave no point.
+        Raises `InputError` if a key has no effect anywhere, or if conditions exclude all points.
         """
         off = self._off()
         for number, axis in enumerate(self.axes):
             if off and all(number in mine for mine in off.values()):
                 name = axis.key.partition(".")[0]
                 raise InputError(
-                    f"--vary {axis.key}: `{name}` is off in every variant, and a value does not "
+                    f"--vary {axis.key}: `{name}` is off in every variant, and its keys do not "
                     "switch it on",
                     f"--with {name} switches it on",
                 )
@@ -253,7 +252,7 @@ class Plan:
         return self._held(found)
 
     def _seeded(self, variant: str, values: tuple[int, ...], said: list[str]) -> list[Point]:
-        """Give the points of all seeds; `said` is what is set at them, in order."""
+        """Return the points of all seeds; `said`: their settings, sorted."""
         begin = hashlib.sha256("\0".join((variant, *said)).encode())
         found = []
         for seed in self.seeds:
@@ -265,9 +264,9 @@ class Plan:
     def exactly(
         self, designs: Sequence[tuple[str, tuple[Value | None, ...]]]
     ) -> tuple[Plan, list[list[Point]]]:
-        """Give points of these variants and values, each with all seeds, and a plan that has them.
+        """Return a plan with these variants and values, and the points of each with all seeds.
 
-        A key without a value is not set. Points at which conditions do not hold are left out.
+        A key without a value is not set. Points at which a condition fails are absent.
         """
         columns = [dict.fromkeys(row[n] for _, row in designs) for n in range(len(self.axes))]
         values = [[value for value in column if value is not None] for column in columns]
@@ -304,7 +303,7 @@ class Plan:
         if not kept:
             raise InputError(
                 f"--where {' and '.join(self.where)}: leaves no point of {len(points)}",
-                "is it the other way round, or in another unit?",
+                "is the comparison reversed, or the unit another?",
             )
         return kept
 
@@ -315,9 +314,9 @@ class Plan:
         return [points[number] for number in holding(self.where, self.frame(points), units)]
 
     def frame(self, points: Sequence[Point]) -> pl.DataFrame:
-        """Give points as a table: variant, the keys by their names in SQL, seed.
+        """Return points as a table: variant, keys by their names in SQL, seed.
 
-        A key of numbers has them in its unit, any other its texts.
+        A numeric key has numbers in its unit, any other key has texts.
         """
         import polars as pl
 
@@ -330,12 +329,12 @@ class Plan:
         return pl.DataFrame(columns, strict=False)
 
     def settings(self, point: Point) -> list[tuple[str, str]]:
-        """Give what is set at a point: keys and their values."""
+        """Return the keys and values of a point."""
         pairs = zip(self.drawn, point.values, strict=True)
         return [(axis.key, axis.values[at].text) for axis, at in pairs if at >= 0]
 
     def at(self, point: Point) -> Scenario:
-        """Give the scenario of a point, but for its seed."""
+        """Return the scenario of a point, without its seed."""
         case = self.scenarios[point.variant]
         for key, text in self.settings(point):
             case = case.set(key, text)

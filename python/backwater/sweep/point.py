@@ -1,7 +1,7 @@
-"""One point of a sweep, or a batch of them, where it is run: in a worker, or here.
+"""Runs points of a sweep, in a worker or in this process.
 
-What travels to a worker is a `Recipe`, once, and for each point its variant, its values and its
-seed; what comes back are Arrow tables with a row a point.
+A worker receives a `Recipe` once, and for each point its variant, values and seed. It returns Arrow
+tables with one row per point.
 """
 
 from __future__ import annotations
@@ -28,37 +28,36 @@ if TYPE_CHECKING:
 
     from backwater.scenario import Scenario
 
-# Tables of a run from which its usual numbers come; others are kept in memory for metrics alone.
+# Tables of a run that its usual numbers need; others stay in memory only if a metric needs them.
 _NEEDED = ("flows", "ports", "counters", "jobs", "rounds", "collectives")
 DONE, FAILED = "done", "failed"
 
 Task = tuple[str, str, tuple[str | float | None, ...], tuple[tuple[str, str], ...], int]
-"""A point: its id, variant, values for its columns, what is set, seed."""
+"""A point: its id, variant, values of its columns, settings, seed."""
 
 
 @dataclass(frozen=True)
 class Recipe:
-    """What all points of a sweep have in common."""
+    """The data that all points of a sweep share."""
 
     scenarios: Mapping[str, Scenario]
-    """By variant, without the values of the axes."""
+    """Scenarios by variant, without values of the axes."""
     columns: tuple[tuple[str, str | None], ...]
-    """Key and unit of each axis; None: its values are texts."""
+    """Key and unit of each axis; unit None: its values are texts."""
     metrics: tuple[str, ...]
-    """Those that are asked for beside the usual numbers."""
+    """Metrics beside the usual numbers."""
     flows: bool
-    """Whether the tables of flows are kept."""
+    """Whether to keep the tables of flows."""
     code: Mapping[str, str]
-    """The version and build by which it is to be run."""
+    """The required version and build."""
 
     def packed(self) -> bytes:
-        """Give it as bytes for workers."""
+        """Return the recipe as bytes for workers."""
         return pickle.dumps(self)
 
 
 @lru_cache(maxsize=4)
 def _recipe(packed: bytes) -> Recipe:
-    # Before anything is unpacked that other code may know otherwise.
     recipe: Recipe = pickle.loads(packed)
     return recipe
 
@@ -66,10 +65,11 @@ def _recipe(packed: bytes) -> Recipe:
 def run_batch(
     packed: bytes, wanted: Mapping[str, str], tasks: Sequence[Task]
 ) -> dict[str, pa.Table]:
-    """Run points one after the other; gives their rows: `points`, `timings`, maybe `flows`.
+    """Run points one after the other; return their rows: `points`, `timings`, perhaps `flows`.
 
-    Raises `OtherCodeError` if this is another build than the sweep's.
+    Raises `OtherCodeError` if the build of this process is not that of the sweep.
     """
+    # Before unpacking, since another build may define the pickled classes differently.
     check_code(wanted)
     return run_points(_recipe(packed), tasks, unwanted().is_set)
 
@@ -77,7 +77,7 @@ def run_batch(
 def run_points(
     recipe: Recipe, tasks: Sequence[Task], stop: Callable[[], bool] | None = None
 ) -> dict[str, pa.Table]:
-    """Run points one after the other. Raises `Cut` if `stop` ends one."""
+    """Run points one after the other; return their rows. Raises `Cut` if `stop` ends a point."""
     from backwater.sweep.tables import Rows
 
     rows = Rows(recipe)
@@ -91,7 +91,7 @@ def run_points(
 
 
 def lost(recipe: Recipe, task: Task, reason: str) -> dict[str, pa.Table]:
-    """Give the rows of a point whose worker ended without a word."""
+    """Return the rows of a point whose worker died."""
     from backwater.sweep.tables import Rows
 
     rows = Rows(recipe)
@@ -101,7 +101,7 @@ def lost(recipe: Recipe, task: Task, reason: str) -> dict[str, pa.Table]:
 
 @dataclass
 class Outcome:
-    """What came of a point."""
+    """The outcome of a point."""
 
     status: str
     error: str | None = None
@@ -111,15 +111,15 @@ class Outcome:
 
 @dataclass
 class _Cases:
-    """Makes the scenarios of points; keeps the last: the next often has another seed alone."""
+    """Makes the scenarios of points. Keeps the last one: often only the seed changes."""
 
     recipe: Recipe
     tables: frozenset[str]
-    """Tables that the numbers of its runs take."""
+    """Tables that the numbers of the runs need."""
     _last: tuple[object, tuple[_core.Scenario, list[dict[str, str]]]] | None = None
 
     def of(self, task: Task) -> tuple[_core.Scenario, list[dict[str, str]]]:
-        """Give the scenario of a point, and what its check has to say."""
+        """Return the scenario of a point and the warnings of its check."""
         _, variant, _, settings, _ = task
         if self._last is None or self._last[0] != (variant, settings):
             case = self.recipe.scenarios[variant]
@@ -148,7 +148,7 @@ def _outcome(cases: _Cases, task: Task, stop: Callable[[], bool] | None) -> Outc
         return Outcome(FAILED, "out of memory")
     except Cut:
         raise
-    except Exception as error:  # the others go on
+    except Exception as error:  # the other points go on
         return Outcome(FAILED, f"Backwater is at fault: {type(error).__name__}: {error}")
     said = [str(one["message"]) for one in run.warnings]
     return Outcome(DONE, None, run, said)
@@ -175,7 +175,7 @@ def _run(
         "warnings": [*warnings, *summary["findings"]],
     }
     if tables - {*_NEEDED}:
-        # What is sampled, how often, and who sends CNPs: of other points nobody asks, and it takes
-        # its time.
+        # Metrics of other tables need it: what is sampled, how often, and who sends CNPs. To write
+        # it takes time, so other points go without.
         manifest["scenario"] = core.resolved_toml()
     return Run(manifest, None, Kept(batches))

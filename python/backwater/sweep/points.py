@@ -1,4 +1,4 @@
-"""The points of a sweep as charts and sentences take them, so that both say the same."""
+"""Prepares the points of a sweep for charts and sentences, so that both agree."""
 
 from __future__ import annotations
 
@@ -23,27 +23,27 @@ BASE = "base"
 
 @dataclass(frozen=True)
 class Cells:
-    """A metric over two keys, the mean of whatever else is varied."""
+    """The means of a metric over two keys."""
 
     means: dict[tuple[Any, Any], float]
     over: str
-    """What the means are over, for people; empty: over nothing."""
+    """The other varied keys that the means cover, in words; empty: none."""
 
 
 @dataclass(frozen=True)
 class Depends:
-    """What a metric depends on, of the points of one variant."""
+    """The dependence of a metric on keys, over the points of one variant."""
 
     variant: str
-    """Empty: there is one alone."""
+    """Empty if the sweep has one variant only."""
     analysis: Analysis | None
-    """Of a full factorial."""
+    """The analysis of a full factorial; None for other points."""
     ranks: list[Rank]
-    """Of other points."""
+    """The rank correlations of other points."""
 
 
 class SweepPoints:
-    """Reads the points of a sweep; those of a base are apart."""
+    """The points of a sweep; those of bases are separate."""
 
     def __init__(self, sweep: Sweep) -> None:
         """Read the points. Raises `ResultError`."""
@@ -56,18 +56,18 @@ class SweepPoints:
         self.answer: Mapping[str, Any] | None = sweep.manifest.get("answer")
         self._asked: list[str] = list(sweep.manifest.get("metrics") or ())
         found = designs(self._rows, self.keys)
-        # Points lie in the order of their ids, which says nothing.
+        # The table has the points in the order of their ids, which has no meaning.
         self.designs = sorted(found, key=lambda one: (one.variant, *map(order, one.values)))
         self.variants = list(dict.fromkeys(one.variant for one in self.designs))
         of_base = beside & set((self.answer or {}).get("base_points") or ())
         apart = designs([row for row in rows if row["point"] in of_base], self.keys)
         self.base: Design | None = apart[0] if apart else None
-        """What the answer is held against, where it is none of the other points."""
+        """The base of the answer, unless it is one of the other points."""
         self.apart = len(rows) - len(self._rows)
-        """Points that are in no figure: of this base, and of earlier ones."""
+        """The number of points that no figure shows: those of this base and of earlier ones."""
 
     def varied(self) -> list[str]:
-        """Give the keys that have several values."""
+        """Return the keys that have several values."""
         return [
             key
             for n, key in enumerate(self.keys)
@@ -75,18 +75,18 @@ class SweepPoints:
         ]
 
     def _usual(self) -> list[str]:
-        """Name the metrics of its goal, completion times of jobs, else of groups, and counts."""
+        """Name the metrics of the goal, completion times of jobs and groups, and counts."""
         times = ("max_jct:", "max_fct:")
         wanted = _goal_metrics(self.answer)
         wanted += [name for of in times for name in self.metrics if name.startswith(of)]
         return wanted + [name for name in ("pauses", "drops") if name in self.metrics]
 
     def telling(self, most: int | None = None) -> list[str]:
-        """Name the metrics that tell most: at most so many, but all that were asked for.
+        """Name the most informative metrics: at most `most`, but all requested ones.
 
-        What was asked for comes first, and is there though it may not vary: that it does not is an
-        answer. Then what varies between the points: metrics of the goal, completion times of jobs,
-        else of groups of flows, then pauses and drops; without any of these, whatever varies.
+        Requested metrics come first, even if they do not vary, as that is a result too. Then come
+        metrics that vary between points: those of the goal, completion times of jobs and of groups
+        of flows, pauses and drops. Without any of these, all metrics that vary.
         """
         asked = list(dict.fromkeys(name for name in self._asked if name in self.metrics))
         usual = [name for name in dict.fromkeys(self._usual()) if name not in asked]
@@ -95,13 +95,13 @@ class SweepPoints:
         return told if most is None else told[: max(most, len(asked))]
 
     def varying(self, metrics: Sequence[str]) -> list[str]:
-        """Give those of some metrics that have not the same mean at all points."""
+        """Return those of the metrics whose means differ between points."""
         return [name for name in dict.fromkeys(metrics) if len(self._means(name)) > 1]
 
     def same(self) -> str:
-        """Say which metrics have one mean at all points, of those that are told where they vary.
+        """Return a phrase that lists requested and usual metrics with one mean at all points.
 
-        Empty where there are none, or nothing to compare.
+        Empty without such metrics, or with fewer than two points to compare.
         """
         if self.compared < 2:
             return ""
@@ -115,9 +115,9 @@ class SweepPoints:
         return f"the same at every point: {', '.join(told)}" if told else ""
 
     def lacking(self, metrics: Sequence[str]) -> str:
-        """Say which of some metrics have no value at some points, and what they take; or nothing.
+        """Return a phrase that lists metrics without a value at some points; may be empty.
 
-        A point has the value that all of its seeds have.
+        A point has a value if all of its seeds have one.
         """
         told = [
             f"{name} at {lacking} of {self.compared}, as it {takes(name)}"
@@ -132,17 +132,17 @@ class SweepPoints:
         return sum(one.spread(metric) is None for one in whole)
 
     def _some(self, metric: str) -> bool:
-        """Whether a metric has values at some points, and none at others."""
+        """Whether a metric has values at some points and not at others."""
         return bool(self._means(metric)) and bool(self._lacking(metric))
 
     @property
     def compared(self) -> int:
-        """How many sets of values have numbers of all seeds: of fewer than two nothing differs."""
+        """The number of designs whose seeds are all done; a comparison needs two."""
         whole = [all(row["status"] == "done" for row in one.rows) for one in self.designs]
         return sum(whole)
 
     def unit(self, metric: str) -> str:
-        """Give the unit of a metric, where that is no word of its name."""
+        """Return the unit of a metric; empty if its name contains the unit."""
         return unit_beside(metric, self.units.get(metric, ""))
 
     def _means(self, metric: str) -> set[float]:
@@ -150,7 +150,7 @@ class SweepPoints:
         return {spread.mean for spread in spreads if spread is not None}
 
     def table(self, metrics: Sequence[str]) -> tuple[list[str], list[tuple[Design, list[str]]]]:
-        """Give column titles, and the row of each design: what varies, then means of metrics."""
+        """Return column titles, and the row of each design: varied keys, then means of metrics."""
         varied = self.varied()
         variants = ["variant"] if len(self.variants) > 1 else []
         rows = []
@@ -163,13 +163,13 @@ class SweepPoints:
         return [*variants, *varied, *(with_unit(name, unit_of(name)) for name in metrics)], rows
 
     def place(self, key: str) -> int:
-        """Give the number of a key. Raises `InputError`."""
+        """Return the number of a key. Raises `InputError`."""
         if key not in self.keys:
-            raise InputError(f"{key}: is not varied", f"there is {', '.join(self.keys)}")
+            raise InputError(f"{key}: is not varied", f"varied: {', '.join(self.keys)}")
         return self.keys.index(key)
 
     def name(self, one: Design, at: int = -1) -> str:
-        """Name a design by all that is varied but the key at a place."""
+        """Name a design by its varied keys, except the key number `at`."""
         varied = self.varied()
         parts = [one.variant] if len(self.variants) > 1 else []
         parts += [
@@ -195,7 +195,7 @@ class SweepPoints:
         return f"mean over {series(told)}" if told else ""
 
     def cells(self, across: str, up: str, metric: str) -> Cells:
-        """Give a metric over two keys. Raises `InputError` if there are not two values of each."""
+        """Return a metric over two keys. Raises `InputError` if one has fewer than two values."""
         a, b = self.place(across), self.place(up)
         found: dict[tuple[Any, Any], list[float]] = {}
         used = []
@@ -205,7 +205,7 @@ class SweepPoints:
                 found.setdefault((one.values[a], one.values[b]), []).append(spread.mean)
                 used.append(one)
         if any(len({cell[n] for cell in found}) < 2 for n in (0, 1)):
-            raise InputError(f"{across} and {up}: have not two values each with {metric}")
+            raise InputError(f"{across} and {up}: not two values of each with {metric}")
         counts = sorted({len(some) for some in found.values()})
         over = self.over(used, (a, b))
         if len(counts) > 1:
@@ -213,7 +213,7 @@ class SweepPoints:
         return Cells({cell: sum(some) / len(some) for cell, some in found.items()}, over)
 
     def depends(self, metric: str) -> Depends:
-        """Say what a metric depends on, in the (first) variant with the most points."""
+        """Return the dependence of a metric on keys in the first variant with the most points."""
         variant = max(
             self.variants, key=lambda v: sum(one.variant == v for one in self.designs), default=""
         )
@@ -229,7 +229,7 @@ def number(value: object) -> bool:
 
 
 def order(value: object) -> tuple[int, Any]:
-    """Give by what values of a key are sorted: numbers, then words."""
+    """Return the sort key of a key's value: numbers first, then words."""
     return (0, value) if number(value) else (1, str(value))
 
 

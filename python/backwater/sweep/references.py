@@ -1,8 +1,8 @@
-"""What metrics are held against, as far as that is known before anything is run.
+"""Finds references of metrics that the varied keys move, before anything runs.
 
-The bound of a collective and the time of a flow alone are of the scenario: a run that is ended as
-it begins has them in its rows, of what has begun by then. A search that chooses its points by a
-metric whose reference its own keys move would seek what is no merit.
+The lower bound of a collective and the time of a flow alone follow from the scenario. A run that is
+stopped right after its start has them in its rows, for all that has begun by then. A search by a
+metric whose reference its own keys move would reward a worse reference.
 """
 
 from __future__ import annotations
@@ -27,34 +27,34 @@ if TYPE_CHECKING:
     from backwater.sweep.plan import Plan
     from backwater.sweep.values import Value
 
-# So long it may take to look: a network of thousands of hosts is built for each value. In s.
+# The longest search, in s: each value may need a network of thousands of hosts.
 _SECONDS = 5.0
 
 
 @dataclass(frozen=True)
 class Moved:
-    """A metric, and what is varied that changes what it is held against."""
+    """A metric and what moves its reference."""
 
     metric: Metric
     key: str
-    """The key, or `variant`."""
+    """The varied key, or `variant`."""
 
 
 @dataclass(frozen=True)
 class _Begun:
-    """What a metric is held against, of a run that has begun."""
+    """The reference of a metric in a run that has begun."""
 
     reference: float
     rows: tuple[int, ...]
-    """Flows that have begun, their bytes, and collectives."""
+    """The number of flows that have begun, their bytes, and the number of collectives."""
 
 
 def moved(plan: Plan, names: Sequence[str]) -> Iterator[Moved]:
-    """Say which of some metrics are held against what is varied in a plan, by what is varied.
+    """Yield the metrics whose references differ along a key or between the variants of a plan.
 
-    The ends of each key are looked at, while the others are at their greatest, and the variants.
-    What the scenario refuses, or what is known after a run alone, is passed over; so are values
-    with which other flows begin: what these are held against is not all of it.
+    The search compares the ends of each key, with the other keys at their greatest, and the
+    variants. It skips points that the scenario refuses, and references that need a whole run. It
+    skips values with which other flows begin, too, since their references are incomplete.
     """
     asked = [
         one
@@ -97,7 +97,7 @@ def _apart(
 def _references(
     plan: Plan, variant: str, values: tuple[Value, ...], asked: Sequence[Metric]
 ) -> dict[str, _Begun]:
-    """Give what metrics are held against at a point; nothing of one that cannot be begun."""
+    """Return the references of metrics at a point; empty if its run cannot start."""
     its, [points] = plan.exactly([(variant, values)])
     if not points:
         return {}

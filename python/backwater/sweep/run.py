@@ -1,4 +1,4 @@
-"""Carries a sweep out in a directory: what is there is kept, and what is missing is run."""
+"""Carries out a sweep in a directory: keeps the existing points, and runs the missing ones."""
 
 from __future__ import annotations
 
@@ -46,7 +46,7 @@ if TYPE_CHECKING:
     from backwater.sweep.plan import Plan
     from backwater.sweep.seek import Batch, Rows, Seeking
 
-REPLACE = "give --out another name, or --force to do all of it anew"
+REPLACE = "give --out another name, or --force to run all points again"
 
 
 @dataclass
@@ -56,32 +56,32 @@ class Sweeping:
     plan: Plan
     directory: Path
     facts: dict[str, Any]
-    """Where it comes from: title, file, with, set, and the options that it was given with."""
+    """Its origin: title, file, with, set, and the options of the command."""
     metrics: tuple[str, ...] = ()
     keep: tuple[str, ...] = ()
     alone: float = 0.0
     """What takes so many seconds at most is run in this process: workers take longer to start."""
     seeking: Callable[[], Seeking] | None = None
-    """Makes the search that chooses points as others end; None: all points of the plan are run."""
+    """Makes the search that chooses points from earlier results; None: run the whole plan."""
     most: int | None = None
-    """Points that the search runs at most."""
+    """The most points that the search runs."""
     answering: Callable[[Seeking, Sequence[Batch], Rows], dict[str, Any]] | None = None
-    """Works out the answer of a search, from what it has asked for."""
+    """Works out the answer of a search from its batches and rows."""
     answer: dict[str, Any] | None = None
-    """What was found, once the search is over."""
+    """The answer, once the search is over."""
     beside: Sequence[Batch] = ()
-    """Points that a search runs beside the plan's, as those of the base."""
+    """Batches beside those of the plan, such as the base."""
     _earlier: dict[str, Any] = field(default_factory=dict)
-    """The probes of the points that are there."""
+    """The probes of the existing points."""
     _unfinished: list[dict[str, Any]] = field(default_factory=list)
-    """What earlier searches have asked that came to no end."""
+    """The requests of earlier searches that did not end."""
     _apart: set[str] = field(default_factory=set)
-    """Points of bases, which no command has asked for otherwise: figures keep them apart."""
+    """Points that only bases need: figures keep them apart."""
 
     def known(self) -> dict[str, str]:
-        """Give the status of each point that is there.
+        """Return the status of each existing point.
 
-        Raises `InputError` if what is there is something else, or a sweep of something else.
+        Raises `InputError` if the directory holds other results, or a different sweep.
         """
         kind = standing(self.directory)
         if kind is None:
@@ -107,7 +107,7 @@ class Sweeping:
                 REPLACE,
             )
         axes = [{"key": axis.key, "unit": axis.unit} for axis in self.plan.axes]
-        # In whatever order they are given, it is the same sweep.
+        # The order of keys does not matter.
         if in_order(manifest["axes"]) != in_order(axes):
             names = [named(one) for one in (manifest["axes"], axes)]
             raise InputError(
@@ -152,10 +152,10 @@ class Sweeping:
 
     @cached_property
     def _probes(self) -> dict[str, Any]:
-        """Whole scenarios at some points: what a change is told by.
+        """Resolved scenarios at some points, by which a later command detects changes.
 
-        One for each variant and all that is set there and is no number: a mechanism that is off at
-        a point has no keys there, and files of flows are read at those that name them.
+        One for each variant and set of values that are texts or absent: a mechanism that is off
+        at a point has no keys there, and only some points name files of flows.
         """
         found: dict[tuple[str, ...], Any] = {}
         tried: Counter[tuple[str, ...]] = Counter()
@@ -163,7 +163,7 @@ class Sweeping:
         plans += [(batch.plan, batch.points) for batch in self.beside]
         for plan, points in plans:
             for point in points:
-                # Of a key that is off nothing is set; a number stands for all of its kind.
+                # A key without effect is not set; one number represents all numbers of its key.
                 told = sorted(
                     f"{axis.key}={'' if at < 0 else axis.values[at].text}"
                     for axis, at in zip(plan.drawn, point.values, strict=True)
@@ -271,7 +271,7 @@ class Sweeping:
             return state
 
     def over(self, state: State) -> bool:
-        """Whether all that was asked for is done, and found: no signal can stop it any more."""
+        """Whether the request is complete, so that no signal can stop it any more."""
         if self.seeking is not None:
             return self.answer is not None
         return state.done + state.failed == state.points
@@ -286,7 +286,7 @@ class Sweeping:
         stop: Stop,
         announce: Callable[[Estimate], None],
     ) -> None:
-        """Run batches of points that are missing, one after the other, with the same workers."""
+        """Run batches of missing points one after the other with the same workers."""
         client: Any = None
         # Seconds that this process may still run points itself; None: nothing was foreseen yet.
         alone: float | None = None
@@ -326,9 +326,9 @@ class Sweeping:
         told: Told,
         stop: Stop,
     ) -> Iterator[Batch]:
-        """Give what is missing of what a search asks for, batch by batch."""
+        """Yield the missing points of each batch that a search requests."""
         counted: set[str] = set()
-        # Of what failed before a search knows nothing: it asks for it, and that is tried again.
+        # The search does not see earlier failures, so it requests these points, and they run again.
         failed = {point for point, status in known.items() if status != DONE}
         while not stop.is_set() and (batch := seeking.ask(self._rows(failed))) is not None:
             rounds.append(batch)
@@ -360,7 +360,7 @@ class Sweeping:
             for file in files(self.directory, table)
         }
 
-    def _write(self, status: str, **more: Any) -> None:  # noqa: ANN401 - whatever JSON holds
+    def _write(self, status: str, **more: Any) -> None:  # noqa: ANN401 - anything that JSON holds
         manifest = {
             "format": FORMATS[SWEEP],
             "kind": SWEEP,
@@ -384,14 +384,14 @@ class Sweeping:
 
 
 _PILOT_SECONDS = 2.0
-# Points of a kind that are tried one by one for a probe; where all of these are illegal, some.
+# The first points of a kind to try for a probe; if all are illegal, then one in so many.
 _TRIED, _EACH = 1000, 97
 # As many times what was foreseen this process goes on itself, and no longer.
 _LONGER = 2.0
 
 
 def statuses(directory: Path, manifest: Mapping[str, Any]) -> dict[str, str]:
-    """Give the status of each point that a directory has. Raises `ResultError`."""
+    """Return the status of each point in a directory. Raises `ResultError`."""
     if manifest.get("parts"):
         for path in files(directory, POINTS):
             check_file(path, manifest["parts"].get(f"{POINTS}/{path.name}", ""))

@@ -1,4 +1,4 @@
-"""In what two sweeps differ, in words."""
+"""Describes in words how two sweeps differ."""
 
 from __future__ import annotations
 
@@ -10,12 +10,12 @@ if TYPE_CHECKING:
 
 
 def in_order(axes: Sequence[Mapping[str, Any]]) -> list[tuple[str, str | None]]:
-    """Give keys and their units in an order of their own."""
+    """Return keys and their units, sorted."""
     return sorted((one["key"], one["unit"]) for one in axes)
 
 
 def named(axes: Sequence[Mapping[str, Any]]) -> str:
-    """Name keys, and whether their values are numbers, for people."""
+    """List keys, with the unit or kind of their values, for people."""
     kinds = (
         f"{one['key']} ({'texts' if one['unit'] is None else one['unit'] or 'numbers'})"
         for one in axes
@@ -24,7 +24,7 @@ def named(axes: Sequence[Mapping[str, Any]]) -> str:
 
 
 def difference(before: str, now: str) -> str:
-    """Say in which value two scenarios differ first."""
+    """Return the first value, in the order of keys, in which two scenarios differ."""
     old, new = (dict(_flat(tomllib.loads(text))) for text in (before, now))
     for key in sorted(old.keys() | new.keys()):
         if old.get(key) != new.get(key):

@@ -1,8 +1,8 @@
-"""Searches for what a goal asks: which points are run next, by what has come of those before.
+"""Searches for the answer to a goal: each chooses the next points from the results so far.
 
-What is asked next depends on the goal, the values, the seeds, and on results alone: not on how many
-workers there are, and not on when a command was stopped. So a search that goes on asks for the same
-points once more, finds those that are there, and ends with the same answer.
+The choice depends only on the goal, the values, the seeds and the results, not on the number of
+workers or on when a command was stopped. So a continued search requests the same points again,
+finds the existing ones, and ends with the same answer.
 """
 
 from __future__ import annotations
@@ -21,28 +21,28 @@ if TYPE_CHECKING:
     from backwater.sweep.plan import Plan, Point
 
 Rows = dict[str, dict[str, Any]]
-"""Rows of the table of points, by their ids."""
+"""Rows of the table of points, by id."""
 
 
 @dataclass(frozen=True)
 class Batch:
-    """Points that are run together, and the plan that they are of."""
+    """Points to run together, and their plan."""
 
     plan: Plan
     points: list[Point]
     later: int
-    """Points that follow, at most."""
+    """The most points that may follow."""
     apart: bool = False
-    """Whether they are no part of what is searched, such as those of the base."""
+    """Whether the points are outside the search, such as those of the base."""
 
 
 class Seeking(Protocol):
-    """Says what is run next."""
+    """Chooses the points to run next."""
 
     def ask(self, rows: Rows) -> Batch | None:
-        """Take the rows of all points that are there; gives the next ones. None: it is over.
+        """Take the rows of all existing points; return the next batch. None: the search is over.
 
-        Raises `InputError` if what it is to judge by is not there.
+        Raises `InputError` if the rows lack a needed metric.
         """
 
 
@@ -50,41 +50,41 @@ class Grid:
     """Runs all points of a plan, and no others."""
 
     def __init__(self, plan: Plan, more: Sequence[Batch] = ()) -> None:
-        """`more`: points of other plans that are run as well."""
+        """`more`: batches of other plans to run as well."""
         self._batches = [Batch(plan, plan.points, sum(len(one.points) for one in more)), *more]
 
     def ask(self, rows: Rows) -> Batch | None:
-        """Give the next plan."""
+        """Return the next batch."""
         del rows
         return self._batches.pop(0) if self._batches else None
 
 
 @dataclass
 class Line:
-    """Points that differ in nothing but the key that is sought, and in their seeds."""
+    """Points that differ only in the sought key and in their seeds."""
 
     variant: str
     others: tuple[int, ...]
-    """The values of the other axes; -1 of the one that is sought."""
+    """Numbers of the values of the other axes; -1 for the sought key."""
     places: list[int]
-    """Numbers of the values of the key, as the condition is to hold: first where it does."""
+    """Numbers of the key's legal values, beginning at the end where the condition should hold."""
     points: dict[int, list[Point]]
-    """The points of each of them."""
+    """The points of each value."""
     search: Bisection
     refused: list[Refused] = field(default_factory=list)
-    """Values before and behind those, which the scenario refuses; numbers of `whole`."""
+    """Refused values before and after `places`, as numbers in `whole`."""
     whole: list[int] = field(default_factory=list)
-    """Numbers of all values, those that are refused included."""
+    """Numbers of all values, including refused ones."""
 
 
 class Thresholds:
-    """Seeks the largest, or smallest, value of a key at which a condition holds.
+    """Seeks the largest or smallest value of a key at which a condition holds.
 
-    Once for each variant and each combination of the other keys.
+    There is one search for each variant and combination of the other keys.
     """
 
     def __init__(self, plan: Plan, goal: Goal, more: Sequence[Batch] = ()) -> None:
-        """Take the grid of values. Raises `InputError` if it has less than two."""
+        """`plan`: the grid of values. Raises `InputError` if a line has fewer than two."""
         self._plan, self._goal = plan, goal
         self.axis = next(n for n, one in enumerate(plan.axes) if one.key == goal.key)
         self.lines = self._lines()
@@ -101,12 +101,12 @@ class Thresholds:
         return [self._line(variant, others, points) for (variant, others), points in found.items()]
 
     def _line(self, variant: str, others: tuple[int, ...], points: dict[int, list[Point]]) -> Line:
-        """Make a line of the legal ones among the values. Raises `InputError`."""
+        """Make a line of the legal values. Raises `InputError`."""
         whole = sorted(points, reverse=not self._goal.largest)
         if len(whole) < 2:
             raise InputError(
                 f"--goal {self._goal.text}: --where leaves {len(whole)} value of {self._goal.key}",
-                "a search needs two ends at least",
+                "a search needs at least two values",
             )
 
         def why(number: int) -> str | None:
@@ -118,7 +118,7 @@ class Thresholds:
         return Line(variant, others, places, points, Bisection(len(places)), list(refused), whole)
 
     def ask(self, rows: Rows) -> Batch | None:
-        """Give the points of the values that are looked at next, in all lines at once."""
+        """Return the points of the next values to try, for all lines at once."""
         self._tell(rows)
         points = [
             point
@@ -145,8 +145,8 @@ class Thresholds:
 class Trials:
     """Seeks the best point by Optuna's sampler: a tree-structured Parzen estimator (TPE).
 
-    `count` points are tried, `together` at a time. Each has a sampler with a seed of its own, and
-    what it suggests depends on the trials before it alone.
+    It tries `count` points, `together` at a time. Each has a sampler with its own seed, whose
+    suggestion depends only on earlier trials.
     """
 
     together = 4
@@ -170,7 +170,7 @@ class Trials:
         self._more = list(more)
 
     def ask(self, rows: Rows) -> Batch | None:
-        """Tell what has come of the last trials, and give the points of the next ones."""
+        """Report the results of the last trials to Optuna; return the points of the next ones."""
         for number, points in self._asked:
             self._study.tell(number, [rows[point.id] for point in points if point.id in rows])
         left = self._count - self._study.many
@@ -188,5 +188,5 @@ class Trials:
 
 
 def known(rows: Sequence[Mapping[str, Any]]) -> Rows:
-    """Give rows of the table of points by their ids."""
+    """Return rows of the table of points by id."""
     return {str(row["point"]): dict(row) for row in rows}

@@ -2,11 +2,11 @@
 
     points/part-00000-00031.parquet    the rows of the commits 0 to 31
 
-A commit writes a part of each table, the one of `points` last: a point is there if that has it.
-When 32 parts of one length have come together they are written as one, whose name says what it
-stands for, and then removed: who reads meanwhile looks again for what is gone. So a sweep of days
-has some hundred parts, and each row is written a few times. A part within the span of another is
-what a kill has left between the two, and not read.
+A commit writes a part of each table, the one of `points` last: a point exists if that table has it.
+The store merges 32 parts of equal length into one, whose name has the span of commits, and then
+removes them. A reader that misses a file lists the files again. So a sweep of days has some hundred
+parts, and each row is written a few times. A part within the span of another remains from a kill
+between write and removal; readers ignore it.
 """
 
 from __future__ import annotations
@@ -37,15 +37,15 @@ T = TypeVar("T")
 
 POINTS = "points"
 MERGED = 32
-# Parts that are larger together stay apart.
+# Parts with more bytes in total are not merged.
 _LARGEST = 256 << 20
-# Seconds within which files that were put together are found under their new name.
+# How long to look for merged files under their new name, in s.
 _PATIENCE = 10.0
 
 
 @dataclass(frozen=True, order=True)
 class Span:
-    """The commits whose rows a part has."""
+    """The range of commits whose rows a part has."""
 
     first: int
     last: int
@@ -57,16 +57,16 @@ class Span:
 
     @property
     def length(self) -> int:
-        """How many commits."""
+        """The number of commits."""
         return self.last - self.first + 1
 
     def within(self, other: Span) -> bool:
-        """Whether another one has all of it, and more."""
+        """Whether another span contains this one and is longer."""
         return other != self and other.first <= self.first and self.last <= other.last
 
 
 def spans(directory: Path, table: str) -> list[Span]:
-    """Give the parts of a table that count, in order."""
+    """Return the valid parts of a table, in order."""
     folder = directory / table
     found = []
     with contextlib.suppress(FileNotFoundError):
@@ -77,9 +77,9 @@ def spans(directory: Path, table: str) -> list[Span]:
 
 
 def files(directory: Path, table: str) -> list[Path]:
-    """Give the files of a table that count, in order; of `points` first, of others what they have.
+    """Return the valid files of a table, in order.
 
-    Rows of other tables whose points were not written are of commits that a kill has cut short.
+    Parts of other tables without a part of `points` remain from a killed commit, and are not valid.
     """
     known = spans(directory, POINTS)
     return [
@@ -90,12 +90,12 @@ def files(directory: Path, table: str) -> list[Path]:
 
 
 def table_of(directory: Path, table: str) -> pa.Table:
-    """Read a table, also while a command writes it. Raises `ResultError`."""
+    """Read a table, even while a command writes it. Raises `ResultError`."""
     return settled(lambda: read(files(directory, table)))
 
 
 def counts(directory: Path) -> dict[str, int]:
-    """Count the points that are done and those that have failed. Raises `ResultError`."""
+    """Count the done and the failed points. Raises `ResultError`."""
 
     def reading() -> Counter[str | None]:
         found: Counter[str | None] = Counter()
@@ -109,9 +109,9 @@ def counts(directory: Path) -> dict[str, int]:
 
 
 def settled(reading: Callable[[], T]) -> T:
-    """Read files that a command may put together meanwhile: those that are gone are sought anew.
+    """Read files that a command may merge meanwhile; if one has disappeared, read again.
 
-    Raises `ResultError` if files go for longer than that takes.
+    Raises `ResultError` if a file is still absent after 10 s.
     """
     until = time.monotonic() + _PATIENCE
     while True:
@@ -120,8 +120,8 @@ def settled(reading: Callable[[], T]) -> T:
         except FileNotFoundError as error:
             if time.monotonic() > until:
                 raise ResultError(
-                    f"{error.filename}: is gone, and no other file has its rows",
-                    "does something else remove files there? Read it again when it has ended",
+                    f"{error.filename}: has disappeared, and no other file has its rows",
+                    "does another program remove files there? Read again when it has ended",
                 ) from None
             time.sleep(0.01)
 
@@ -129,7 +129,7 @@ def settled(reading: Callable[[], T]) -> T:
 def read(paths: list[Path]) -> pa.Table:
     """Read parts as one table.
 
-    Raises `FileNotFoundError` for one that is gone, `ResultError` for one that cannot be read.
+    Raises `FileNotFoundError` for an absent file, `ResultError` for an unreadable one.
     """
     tables = []
     for path in paths:
@@ -140,11 +140,11 @@ def read(paths: list[Path]) -> pa.Table:
 
 @contextlib.contextmanager
 def readable(path: Path) -> Iterator[None]:
-    """Raise `FileNotFoundError` for a file that is gone, `ResultError` for one that is damaged."""
+    """Raise `FileNotFoundError` for an absent file, `ResultError` for an unreadable one."""
     try:
         yield
     except FileNotFoundError:
-        # By the library without its name.
+        # The error of pyarrow lacks the file name.
         raise FileNotFoundError(errno.ENOENT, "is gone", str(path)) from None
     except pa.ArrowException as error:
         raise ResultError(f"{path}: {error}", f"it is damaged; {AGAIN}") from None
@@ -153,22 +153,22 @@ def readable(path: Path) -> Iterator[None]:
 
 
 def joined(tables: list[pa.Table]) -> pa.Table:
-    """Put tables together; what one has no column for is null there."""
+    """Concatenate tables; a column that one lacks is null in its rows."""
     return pa.concat_tables(tables, promote_options="default") if tables else pa.table({})
 
 
 class Store:
-    """Writes the tables of a sweep. One at a time, under the lock of its directory."""
+    """Writes the tables of a sweep. A directory has one store at a time, under its lock."""
 
     def __init__(self, directory: Path) -> None:
-        """Take up what is there; removes what killed commits have left."""
+        """Continue after the existing parts; remove the leftovers of killed commits."""
         self._directory = directory
         self._drop_leftovers()
         spanned = [spans(directory, table) for table in SWEEP_TABLES]
         self._next = max((span.last + 1 for some in spanned for span in some), default=0)
 
     def add(self, tables: Mapping[str, pa.Table]) -> None:
-        """Write rows; when this returns, they are on the disk. Raises `ResultError`."""
+        """Write rows; on return they are on the disk. Raises `ResultError`."""
         span = Span(self._next, self._next)
         self._next += 1
         for table in sorted(tables, key=POINTS.__eq__):
@@ -176,13 +176,13 @@ class Store:
         self._merge(MERGED)
 
     def close(self) -> None:
-        """Write what is left in short parts as one."""
+        """Merge the remaining short parts."""
         self._merge(2)
 
     def drop(self, points: Collection[str]) -> None:
-        """Remove all rows of points that are to be run again: of each the last attempt counts.
+        """Remove all rows of points that will run again: only the last attempt counts.
 
-        Those of `points` go last: until then, a kill leaves points that still are to be run again.
+        The rows of `points` go last: until then, a kill leaves points that still count as failed.
         """
         gone = pa.array(sorted(points), pa.string())
         for table in sorted(SWEEP_TABLES, key=POINTS.__eq__):
@@ -202,9 +202,9 @@ class Store:
                         file.unlink()
 
     def _merge(self, many: int) -> None:
-        """Put the last parts together while there are so many of one length, or less, in a row.
+        """Merge the last parts while at least `many` in a row have the length of the last, or less.
 
-        Points come last: until they are there, parts of other tables are within theirs.
+        `points` is merged last: until then, its short parts validate the merged ones of others.
         """
         while True:
             known = spans(self._directory, POINTS)
@@ -218,7 +218,7 @@ class Store:
                 return
 
     def _put_together(self, span: Span) -> bool:
-        """Write the parts within a span as one, of each table; false: they are too large."""
+        """Merge the parts within a span, for each table; False: they are too large."""
         for table in sorted(SWEEP_TABLES, key=POINTS.__eq__):
             folder = self._directory / table
             inner = [one for one in spans(self._directory, table) if one.within(span)]
@@ -247,5 +247,5 @@ class Store:
         except OSError as error:
             raise ResultError(
                 f"{path}: cannot write results: {error.strerror or error}",
-                "what was written before is whole; make room, and the same command goes on",
+                "earlier results are intact; free some space, and the same command continues",
             ) from None

@@ -1,8 +1,8 @@
-"""The tables of a sweep: their columns, with meaning and unit, and rows of what was run.
+"""The tables of a sweep: columns with meaning and unit, and the rows of points.
 
-points    a row a point: id, variant, values, seed, status, error, fingerprint, numbers
-timings   a row a point: what it took, where, when; apart, since it is never the same twice
-flows     the rows of flows of all points, with the point of each, where they are kept
+points    one row per point: id, variant, values, seed, status, error, fingerprint, numbers
+timings   one row per point: wall time, worker, end; separate, since it differs on each run
+flows     the flows of all points, each with its point, with `--keep flows`
 """
 
 from __future__ import annotations
@@ -36,28 +36,28 @@ def column(
 
 
 _BEGIN = (
-    column(POINT, pa.string(), "what the point is known by, from variant, values and seed"),
-    column("variant", pa.string(), "variant of the scenario; empty: the file alone"),
+    column(POINT, pa.string(), "id of the point, from variant, values and seed"),
+    column("variant", pa.string(), "variant of the scenario; empty: none"),
 )
 _END = (
     column("seed", pa.int64(), "seed of the run"),
     column("status", pa.string(), "done or failed"),
-    column("error", pa.string(), "why it has failed"),
+    column("error", pa.string(), "why the point failed"),
     column("fingerprint", pa.string(), "hash of the trajectory"),
-    column("warnings", pa.list_(pa.string()), "what the check and the run had to say"),
+    column("warnings", pa.list_(pa.string()), "warnings of the check and of the run"),
 )
 TIMINGS = pa.schema(
     [
         column(POINT, pa.string(), "the point"),
-        column("seconds", pa.float64(), "time that it took, with all that is made of it", "s"),
-        column("worker", pa.string(), "host and process that ran it"),
-        column("ended", pa.string(), "when it ended, UTC"),
+        column("seconds", pa.float64(), "wall time of the run and of its numbers", "s"),
+        column("worker", pa.string(), "host and process that ran the point"),
+        column("ended", pa.string(), "end of the run, UTC"),
     ]
 )
 
 
 def parameters(columns: Sequence[tuple[str, str | None]]) -> list[pa.Field[Any]]:
-    """Give the columns of the axes, from their keys and units."""
+    """Return the columns of axes with these keys and units."""
     found = []
     for key, unit in columns:
         kind = pa.string() if unit is None else _NUMBERS.get(unit, pa.float64())
@@ -86,7 +86,7 @@ class Rows:
         self._flows: list[pa.Table] = []
 
     def add(self, task: Task, outcome: Outcome, seconds: float) -> None:
-        """Add a point and what came of it."""
+        """Add a point and its outcome."""
         place = len(self._tasks)
         self._tasks.append(task)
         self._outcomes.append(outcome)
@@ -115,12 +115,12 @@ class Rows:
                 found.append(Number(name, asked.unit, asked.about, asked.of(tables)))
             if asked.held_against is not None:
                 of, unit = asked.held_against
-                about = f"{of}: what {name} is held against"
+                about = f"{of}: the reference of {name}"
                 found.append(Number(reference(name), unit, about, asked.reference(tables)))
         return found
 
     def tables(self) -> dict[str, pa.Table]:
-        """Give all rows so far."""
+        """Return all rows so far."""
         tasks, outcomes = self._tasks, self._outcomes
         begin = [[task[0] for task in tasks], [task[1] for task in tasks]]
         axes = parameters(self._recipe.columns)

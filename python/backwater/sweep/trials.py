@@ -1,7 +1,7 @@
-"""Trials of Optuna, asked and told one after the other so that they come again.
+"""Runs Optuna's trials one after the other, so that a search is reproducible.
 
-Optuna is imported when it is needed. Its sampler is made anew for each trial, from the seed of the
-samples and the trial's number: a search that goes on suggests what an undisturbed one does.
+Optuna is imported on first use. Each trial has a new sampler, seeded by the seed of the samples and
+the trial's number, so a continued search makes the same suggestions as an uninterrupted one.
 """
 
 from __future__ import annotations
@@ -25,9 +25,9 @@ if TYPE_CHECKING:
 
 _CONSTRAINT = "violated"
 _VARIANT = "variant"
-# Trials that are drawn at random before the estimator has anything to go by.
+# Random trials before the estimator begins.
 _RANDOM = 10
-# As often another point is drawn in place of one that the scenario refuses.
+# The most redraws for a point that the scenario refuses.
 _AGAIN = 64
 
 
@@ -41,9 +41,10 @@ def _quietly() -> Iterator[Any]:
 
 
 def storage(path: Path) -> Any:  # noqa: ANN401 - Optuna's, which is imported late
-    """Give what keeps the trials in a file, from the first on: they are told again.
+    """Return a storage that writes the trials to a new file.
 
-    `optuna.load_study(study_name="backwater", storage=…)` opens it.
+    A continued search repeats its trials from the first, so an old file is removed.
+    `optuna.load_study(study_name="backwater", storage=…)` opens the file.
     """
     with _quietly() as optuna:
         path.unlink(missing_ok=True)
@@ -57,9 +58,9 @@ class Study:
     def __init__(self, plan: Plan, goal: Goal, seed: int, store: Any) -> None:  # noqa: ANN401
         self._plan, self._goal, self._seed = plan, goal, seed
         self.many = 0
-        """Trials that were asked for."""
+        """The number of accepted trials."""
         self._drawn = 0
-        """Trials that were drawn, with those that the scenario refuses."""
+        """The number of drawn trials, including those that the scenario refuses."""
         with _quietly() as optuna:
             ways = ["minimize" if least else "maximize" for _, least in goal.metrics]
             self._study = optuna.create_study(
@@ -79,7 +80,7 @@ class Study:
             )
 
     def ask(self, many: int) -> list[tuple[int, tuple[str, tuple[Value, ...]]]]:
-        """Suggest points; gives numbers of trials, variants and values."""
+        """Suggest points: numbers of trials, variants and values."""
         found = []
         for _ in range(many):
             number, design = self._suggest()
@@ -93,7 +94,7 @@ class Study:
         return found
 
     def _suggest(self) -> tuple[int, tuple[str, tuple[Value, ...]]]:
-        """Draw a trial; in whatever order keys and variants were given."""
+        """Draw a trial, independent of the order of keys and variants."""
         with _quietly():
             self._study.sampler = self._sampler(self._drawn)
             trial = self._study.ask()
@@ -107,7 +108,7 @@ class Study:
             return trial.number, (variant, tuple(values[axis.key] for axis in self._plan.axes))
 
     def _refused(self, design: tuple[str, tuple[Value, ...]]) -> bool:
-        """Whether the scenario refuses a point: another is drawn in its place."""
+        """Whether the scenario refuses a point."""
         plan, [points] = self._plan.exactly([design])
         return bool(points) and refusal(plan, points[0]) is not None
 
@@ -116,16 +117,16 @@ class Study:
             self._study.tell(number, state=optuna.trial.TrialState.FAIL)
 
     def tell(self, number: int, rows: Sequence[dict[str, Any]]) -> None:
-        """Tell what has come of a trial: means over its seeds.
+        """Report the result of a trial to Optuna: means over its seeds.
 
-        It breaks the condition if one of its seeds does; a point that has failed has no value.
+        It breaks the condition if one of its seeds does; a failed point has no value.
         """
         with _quietly() as optuna:
             states = optuna.trial.TrialState
             trial = self._study._storage.get_all_trials(self._study._study_id, deepcopy=False)
             identity = trial[number]._trial_id
             held = self._goal.holds(rows)
-            # How many break it: a sampler learns more of "one of ten" than of "not".
+            # The share of seeds that break it teaches the sampler more than a yes or no.
             broken = held.count(False) / len(held) if held else 1.0
             self._study._storage.set_trial_user_attr(identity, _CONSTRAINT, broken)
             columns: list[list[Any]]
@@ -136,7 +137,7 @@ class Study:
             self._study.tell(number, [sum(column) / len(column) for column in columns])
 
     def close(self) -> None:
-        """Leave the file to others."""
+        """Close the connection to the file."""
         with contextlib.suppress(AttributeError):
             self._study._storage.remove_session()
 

@@ -1,9 +1,9 @@
-"""Values that a sweep gives to a key: lists, ranges with units, intervals to draw samples from.
+"""Values of a varied key: lists, ranges with units, intervals to draw samples from.
 
-The text `100 KB..300 KB step 20 KB` is a range with both its ends, `1 us..9 us in 5` has five
-values evenly apart (`in 5 log`: evenly on a logarithmic scale), `100 KB..300 KB` is an interval,
-which only samples can use, and anything else is one value. Commas part them. A value that is a
-quantity is known by its number in the base unit (B, ps, b/s), so `3 us` and `3000 ns` are one.
+The text `100 KB..300 KB step 20 KB` is a range with both ends. `1 us..9 us in 5` has five evenly
+spaced values (`in 5 log`: on a logarithmic scale). `100 KB..300 KB` is an interval, from which only
+samples and searches draw. Any other text is one value. Commas separate them. The number in the base
+unit (B, ps, b/s) identifies a quantity, so `3 us` and `3000 ns` are one value.
 """
 
 from __future__ import annotations
@@ -11,20 +11,21 @@ from __future__ import annotations
 import json
 import math
 import re
+from collections import Counter
 from dataclasses import dataclass
 from decimal import Context, Decimal, InvalidOperation
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING
 
 from backwater import _core
 from backwater.errors import InputError
 
 if TYPE_CHECKING:
-    from collections.abc import Iterable, Iterator
+    from collections.abc import Iterator
 
 MOST = 1_000_000
-"""Values of one key, and points of one sweep, at most."""
+"""The most values of a key, and the most points of a sweep."""
 
-# Base unit of each kind of quantity, and the units in which its values are written.
+# Base unit of each kind of quantity, and the units for writing its values.
 _UNITS = {
     "size": ("B", (("GB", 10**9), ("MB", 10**6), ("KB", 10**3), ("B", 1))),
     "time": ("ps", (("s", 10**12), ("ms", 10**9), ("us", 10**6), ("ns", 10**3), ("ps", 1))),
@@ -38,7 +39,7 @@ _RANGE = re.compile(
 
 @dataclass(frozen=True)
 class Kind:
-    """What the values of a key are."""
+    """The kind of a key's values."""
 
     key: str
     name: str
@@ -46,7 +47,7 @@ class Kind:
 
     @staticmethod
     def of(key: str) -> Kind:
-        """Look a key up. Raises `backwater.ScenarioError` if there is none such."""
+        """Return the kind of a key. Raises `backwater.ScenarioError` for an unknown key."""
         said = str(_core.explain(key)["unit"] or "text")
         first = said.split()[0]
         if first in _UNITS or first == "share":
@@ -56,18 +57,18 @@ class Kind:
 
     @property
     def unit(self) -> str | None:
-        """The unit of its numbers; empty: they have none; None: its values are texts."""
+        """The unit of the numbers; empty: no unit; None: the values are texts."""
         if self.name in _UNITS:
             return _UNITS[self.name][0]
         return {"share": "%", "text": None}.get(self.name, "")
 
     @property
     def whole(self) -> bool:
-        """Whether its numbers are whole."""
+        """Whether the numbers are whole."""
         return self.name in _UNITS or self.name == "whole"
 
     def number(self, text: str, given: str) -> Decimal | None:
-        """Read a number; None of a word, such as `auto`. `given` is what an error calls it."""
+        """Parse a number; None for a word, such as `auto`. Errors begin with `given`."""
         text = text.strip()
         if self.unit is None or not re.match(r"[-+.]?\d", text):
             return None
@@ -88,7 +89,7 @@ class Kind:
         return found
 
     def value(self, number: Decimal) -> Value:
-        """Make the value of a number."""
+        """Return the value of a number in the base unit."""
         if self.name in _UNITS:
             exact = int(number)
             unit, factor = next(
@@ -108,14 +109,14 @@ class Value:
     """One value of a key."""
 
     text: str
-    """What the key is set to; equal values have equal texts."""
+    """The text in the scenario; equal values have equal texts."""
     number: float | None = None
-    """In the unit of its kind; None: it is no number."""
+    """The number in the unit of its kind; None: no number."""
 
 
 @dataclass(frozen=True)
 class Interval:
-    """Where samples of a key lie: from `low` to `high`, evenly or evenly on a logarithmic scale."""
+    """The range of a key's samples: uniform from `low` to `high`, or on a logarithmic scale."""
 
     kind: Kind
     low: Decimal
@@ -123,7 +124,7 @@ class Interval:
     log: bool
 
     def at(self, share: float) -> Value:
-        """Give the value at a share of it, from 0 to 1."""
+        """Return the value at a share of the interval, from 0 to 1."""
         low, high = float(self.low), float(self.high)
         number = low * (high / low) ** share if self.log else low + share * (high - low)
         exact = Decimal(round(number)) if self.kind.whole else Decimal(f"{number:.9g}")
@@ -131,16 +132,16 @@ class Interval:
 
 
 def text_of(key: str, value: object) -> str:
-    """Write a value of a table of points, which has numbers in base units, as the key takes it."""
+    """Format a value of a table of points, a number in base units, as the key takes it."""
     if isinstance(value, int | float) and not isinstance(value, bool):
         return Kind.of(key).value(Decimal(str(value))).text
     return str(value)
 
 
 def shown(key: str, value: object, digits: int = 9) -> str:
-    """Write a value of a key for people: in the unit that suits it, to so many digits.
+    """Format a value of a key for people, in a suitable unit and with this many digits.
 
-    A number in the key's base unit, or a text as the key takes it; words stay as they are.
+    `value`: a number in the key's base unit, or a text as the key takes it. Words do not change.
     """
     kind = Kind.of(key)
     if isinstance(value, str):
@@ -166,29 +167,29 @@ class Axis:
 
     key: str
     unit: str | None
-    """Of the numbers of its values; empty: they have none; None: its values are texts."""
+    """The unit of the numbers; empty: no unit; None: the values are texts."""
     values: tuple[Value, ...]
     interval: Interval | None = None
-    """Set if samples are to be drawn from it; `values` are its two ends then."""
+    """The interval to draw samples from; `values` are then its two ends."""
 
     def share(self, part: float) -> Value:
-        """Give the value at a share of its range or list, from 0 to 1."""
+        """Return the value at a share of the range or list, from 0 to 1."""
         if self.interval is not None:
             return self.interval.at(part)
         return self.values[min(int(part * len(self.values)), len(self.values) - 1)]
 
 
 def axis(key: str, given: object, option: str = "--vary") -> Axis:
-    """Read the values of a key: a text, or a list as TOML has it.
+    """Parse the values of a key: a text, or a list from TOML.
 
-    Raises `InputError` for what cannot be meant, an unknown key too.
+    Raises `InputError` for an unknown key or invalid values.
     """
     key = key.strip()
     try:
         kind = Kind.of(key)
     except _core.ScenarioError as error:
         raise InputError(f"{option} {key}: {error.reason}", error.hint) from None
-    texts = list(_texts(given)) if isinstance(given, list) else list(split(str(_text(given))))
+    texts = [_text(one) for one in given] if isinstance(given, list) else [*split(_text(given))]
     if not texts:
         raise InputError(
             f"{option} {key}: has no value", f'{option} "{key}=VALUE,VALUE", or a range A..B step C'
@@ -201,39 +202,29 @@ def axis(key: str, given: object, option: str = "--vary") -> Axis:
             if len(texts) > 1:
                 raise InputError(
                     f"{said}: is an interval, beside other values",
-                    "give it a step, as in `A..B step C`, or let it be alone for samples",
+                    "give it a step, as in `A..B step C`, or remove the other values for samples",
                 )
             return Axis(key, kind.unit, tuple(values), interval)
         found += values
         if len(found) > MOST:
             raise _too_many(said, len(found))
-    twice = next((value for value, many in _counted(found) if many > 1), None)
+    counts = Counter(value.text for value in found)
+    twice = next((text for text, many in counts.items() if many > 1), None)
     if twice is not None:
         raise InputError(
-            f"{option} {key}={', '.join(texts)}: has {twice.text} more than once",
-            "ranges include both their ends: let them not overlap",
+            f"{option} {key}={', '.join(texts)}: has {twice} more than once",
+            "ranges include both ends and must not overlap",
         )
     words = any(value.number is None for value in found)
     return Axis(key, None if words else kind.unit, tuple(found))
-
-
-def _counted(values: list[Value]) -> Iterable[tuple[Value, int]]:
-    known: dict[str, int] = {}
-    for value in values:
-        known[value.text] = known.get(value.text, 0) + 1
-        yield value, known[value.text]
 
 
 def _text(given: object) -> str:
     return given if isinstance(given, str) else json.dumps(given)
 
 
-def _texts(given: Iterable[object]) -> Iterator[str]:
-    yield from (_text(one) for one in given)
-
-
 def split(text: str) -> Iterator[str]:
-    """Part values at commas, but for those within brackets, braces or quotes."""
+    """Split values at commas, except those within brackets, braces or quotes."""
     depth, quote, begin = 0, "", 0
     for at, character in enumerate(text):
         if quote:
@@ -252,9 +243,9 @@ def split(text: str) -> Iterator[str]:
 
 
 def _read(kind: Kind, text: str, said: str) -> tuple[Interval | None, list[Value]]:
-    """Read one part between commas: a value, a range, or an interval with its two ends."""
+    """Parse the text between commas: a value, a range, or an interval with its two ends."""
     if not text:
-        raise InputError(f"{said}: a value is empty", "two commas, or one at the end?")
+        raise InputError(f"{said}: a value is empty", "are there two commas, or one at the end?")
     match = None if kind.unit is None else _RANGE.fullmatch(text)
     if match is None:
         number = kind.number(text, said)
@@ -267,7 +258,8 @@ def _read(kind: Kind, text: str, said: str) -> tuple[Interval | None, list[Value
         )
     if match["log"] and low <= 0:
         raise InputError(
-            f"{said}: no logarithmic scale has {match['low'].strip()}", "let it begin above 0"
+            f"{said}: a logarithmic scale cannot begin at {match['low'].strip()}",
+            "begin above 0",
         )
     if match["step"] is not None:
         if match["log"]:
@@ -283,7 +275,7 @@ def _end(kind: Kind, text: str, said: str) -> Decimal:
     number = kind.number(text, said)
     if number is None:
         raise InputError(
-            f"{said}: `{text.strip()}` is not a number with which a range can be made",
+            f"{said}: `{text.strip()}` is not a number, and a range needs numbers",
             "as in `100 KB..300 KB step 20 KB`",
         )
     return number
@@ -315,11 +307,6 @@ def _too_many(said: str, many: float) -> InputError:
 
 
 def plain(key: str) -> str:
-    """Give the name that a column has in SQL: `switch.buffer` is `switch_buffer` there."""
+    """Return the name of a column in SQL: `switch_buffer` for `switch.buffer`."""
     name = re.sub(r"\W+", "_", key, flags=re.ASCII).strip("_").lower()
     return f"_{name}" if name[:1].isdigit() else name or "_"
-
-
-def told(value: Any) -> str:  # noqa: ANN401 - whatever a table holds
-    """Write a value of a row for people."""
-    return "-" if value is None else str(value)

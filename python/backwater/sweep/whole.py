@@ -1,8 +1,8 @@
-"""All that commands have asked of a sweep's directory, which may be more than the last one did.
+"""All requests to a sweep's directory, which may include more than the last command's.
 
-Points that were asked for and are not there are in a file of their own while there are such, so
-that a small command does not hide what a larger one has left. What a search would have asked for
-nobody knows: of one that came to no end the manifest names the goal.
+A separate file lists requested points that have not run, so that a small command does not hide what
+a larger one left open. The points of an unfinished search are unknown: for it the manifest has the
+goal.
 """
 
 from __future__ import annotations
@@ -29,22 +29,22 @@ _LEFT = "missing"
 
 
 class Whole:
-    """Counts the points of a directory that the command at hand has not asked for."""
+    """Counts the points of a directory that the current command has not requested."""
 
     def __init__(self, directory: Path, known: Mapping[str, str], before: Iterable[str]) -> None:
-        """`known`: the status of each point there; `before`: those that were missing."""
+        """`known`: the status of each existing point; `before`: the points that were missing."""
         self._file = directory / MISSING
         self._others = dict.fromkeys(before, _LEFT) | dict(known)
         self._counts = Counter(self._others.values())
 
     def take(self, points: Iterable[str]) -> None:
-        """Take note of points that the command asks for: these it counts itself."""
+        """Leave out points that the command requests, as it counts these itself."""
         for point in points:
             if (status := self._others.pop(point, None)) is not None:
                 self._counts[status] -= 1
 
     def lose(self, points: Iterable[str]) -> None:
-        """Take note of points whose rows are removed, to be run again."""
+        """Count points as missing whose rows are removed for another run."""
         for point in points:
             if (status := self._others.get(point)) is not None:
                 self._counts[status] -= 1
@@ -52,7 +52,7 @@ class Whole:
                 self._others[point] = _LEFT
 
     def counts(self, state: State) -> dict[str, int]:
-        """Give how many points there are, done and failed, with those of a command."""
+        """Return the numbers of all, done and failed points, including those of the command."""
         return {
             "points": state.points + len(self._others),
             "done": state.done + self._counts[DONE],
@@ -61,11 +61,11 @@ class Whole:
 
     @property
     def missing(self) -> int:
-        """How many points are missing that the command has not asked for."""
+        """The number of missing points that the command has not requested."""
         return self._counts[_LEFT]
 
     def write(self, mine: Iterable[str]) -> None:
-        """Write down what is missing, with what of it the command has asked for."""
+        """Write the ids of missing points, including those of the command, `mine`."""
         left = sorted({*mine, *(one for one, status in self._others.items() if status == _LEFT)})
         try:
             if not left:
@@ -77,22 +77,22 @@ class Whole:
         except OSError as error:
             raise ResultError(
                 f"{self._file}: cannot write results: {error.strerror or error}",
-                "make room, and the same command goes on",
+                "free some space, and the same command continues",
             ) from None
 
 
 def missing(directory: Path) -> list[str]:
-    """Give the points that earlier commands have asked for and that were not there."""
+    """Return the missing points that earlier commands requested."""
     try:
         found = pq.ParquetFile(regular(directory / MISSING)).read()["point"].to_pylist()
     except (OSError, KeyError, pa.ArrowException):
-        # It is no result: without it a command counts its own points alone.
+        # The file holds no results: without it a command counts its own points only.
         return []
     return [str(point) for point in found]
 
 
 def unfinished(manifest: Mapping[str, Any], asked: Mapping[str, Any]) -> list[dict[str, Any]]:
-    """Give what earlier searches have asked that came to no end, but for the same as now."""
+    """Return the requests of unfinished earlier searches, except one equal to `asked`."""
     found = list(manifest.get("unfinished") or ())
     earlier = manifest.get("asked") or {}
     if earlier.get("goal") is not None and manifest.get("answer") is None:

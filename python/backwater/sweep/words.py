@@ -1,4 +1,4 @@
-"""The answer to a goal in words and tables, for people: from what JSON has of it."""
+"""Writes the answer to a goal in words and tables for people, from its JSON form."""
 
 from __future__ import annotations
 
@@ -21,7 +21,7 @@ from backwater.wording import digits, figure, many, series, with_unit
 if TYPE_CHECKING:
     from collections.abc import Mapping, Sequence
 
-# Digits of the values of a best point, which were drawn and have as many as fit.
+# Digits shown of the values of a best point, as drawn values have many.
 DIGITS = 4
 
 
@@ -31,12 +31,12 @@ def words(told: Mapping[str, Any]) -> list[str]:
         lines = []
         for line in told["lines"]:
             lines += _line_words(told, line)
-        return lines or ["the key has no effect in any variant: nothing was sought"]
+        return lines or ["the key has no effect in any variant, so nothing was searched"]
     return _point_words(told)
 
 
 def tables(answer: Mapping[str, Any]) -> list[tuple[str, Sequence[Mapping[str, Any]]]]:
-    """Give what an answer says of single points: what each is called, and its metrics."""
+    """Return the names and the metrics of the single points in an answer."""
     found = []
     if answer["kind"] == "front":
         return []
@@ -55,9 +55,9 @@ def tables(answer: Mapping[str, Any]) -> list[tuple[str, Sequence[Mapping[str, A
 
 
 def front(answer: Mapping[str, Any]) -> tuple[list[str], list[list[str]]]:
-    """Give the points of a front as one table: titles, and a row for all that are the same.
+    """Return the points of a front as a table: titles and rows.
 
-    Points are the same whose metrics all are; the base is the last row.
+    Points whose metrics are all equal share a row; the base is the last row.
     """
     points = answer["points"] if answer["kind"] == "front" else []
     if not points:
@@ -91,7 +91,7 @@ def front(answer: Mapping[str, Any]) -> tuple[list[str], list[list[str]]]:
 
 
 def _values(key: str, points: Sequence[Mapping[str, Any]]) -> str:
-    """Give the values that points have of a key: few words, or from the least to the greatest."""
+    """Return the values of a key at some points: all of them, or the least and the greatest."""
     texts = dict.fromkeys(one["values"][key] for one in points if key in one["values"])
     found = [(value.number, text) for text in texts for value in axis(key, [text]).values]
     told = [shown(key, text, DIGITS) for _, text in found]
@@ -103,7 +103,7 @@ def _values(key: str, points: Sequence[Mapping[str, Any]]) -> str:
 
 
 def remarks(tests: Sequence[Mapping[str, Any]], base: str | None) -> list[str]:
-    """Say what intervals, differences and p of a table are, and which seeds have no part."""
+    """Explain the intervals, differences and p of a table, and list the seeds without a pair."""
     told = ["± half of the 95 % interval of the mean over the seeds (Student's t)."]
     against = [test for test in tests if "base" in test]
     if not against:
@@ -111,7 +111,7 @@ def remarks(tests: Sequence[Mapping[str, Any]], base: str | None) -> list[str]:
     pairs = sorted({test["difference"]["n"] for test in against})
     told.append(f"base: {base}.")
     told.append(
-        f"Differences seed by seed; p: paired t-test, of {series([str(n) for n in pairs])} "
+        f"Differences seed by seed; p: paired t-test over {series([str(n) for n in pairs])} "
         f"{'pair' if pairs == [1] else 'pairs'} of seeds."
     )
     left: dict[tuple[tuple[int, str], ...], list[str]] = {}
@@ -122,7 +122,7 @@ def remarks(tests: Sequence[Mapping[str, Any]], base: str | None) -> list[str]:
     for some, metrics in left.items():
         seeds = "; ".join(f"{seed} ({why})" for seed, why in some)
         of = "" if len(metrics) == len(against) else f" of {series(metrics)}"
-        told.append(f"Seeds without a part in the tests{of}: {seeds}.")
+        told.append(f"Seeds not in the tests{of}: {seeds}.")
     return told
 
 
@@ -140,10 +140,10 @@ def _line_words(told: Mapping[str, Any], line: Mapping[str, Any]) -> list[str]:
     for one in line["refused"]:
         ends = dict.fromkeys(shown(key, one[end]) for end in ("from", "to"))
         legal.append(
-            f"{key} {' to '.join(ends)} was left out: the scenario refuses it: {one['reason']}"
+            f"{key} {' to '.join(ends)} was left out, as the scenario refuses it: {one['reason']}"
         )
     if outcome == UNKNOWN:
-        return [f"{begin}nothing was looked at yet", *legal]
+        return [f"{begin}no value was tried yet", *legal]
     range_ = " to ".join(shown(key, end) for end in told["range"])
     if outcome == REFUSED:
         return [f"{begin}no {key} from {range_} is legal: {line['refused'][0]['reason']}"]
@@ -151,37 +151,24 @@ def _line_words(told: Mapping[str, Any], line: Mapping[str, Any]) -> list[str]:
         lines = _found_words(told, line, begin, condition)
         return [lines[0], *legal, *lines[1:]]
     first = line["probes"][0]
-    looked = ", ".join(_probe(key, one) for one in line["probes"])
-    lines = [*legal, f"{many(len(line['probes']), 'value')} looked at: {looked}"]
-    at = shown(key, first["text"])
-    held = [shown(key, one["text"]) for one in line["probes"] if one["hold"] == one["seeds"]]
-    other = "smallest" if told["largest"] else "largest"
+    at = f"{shown(key, first['text'])}, where the search begins"
+    held = ", ".join(
+        shown(key, one["text"]) for one in line["probes"] if one["hold"] == one["seeds"]
+    )
+    lines = [*legal, _tried(key, line)]
     if outcome == FAILED:
-        failed = f"the run at {at} failed: {first['error']}"
-        lines.insert(0, f"{begin}no answer, since nothing is known of one end: {failed}")
-        if held:
-            lines.append(f"`{condition}` holds at {', '.join(held)}: let the range begin there")
+        head = f"no answer, as the run at {at}, failed: {first['error']}"
     elif outcome == VALUELESS:
-        lines.insert(
-            0,
-            f"{begin}no answer, since `{condition}` has no value at {at}, the end from which it is "
-            f"sought: {first['why']}",
-        )
-        if held:
-            lines.append(f"`{condition}` holds at {', '.join(held)}: let the range begin there")
+        head = f"no answer, as `{condition}` has no value at {at}: {first['why']}"
     elif outcome == ELSEWHERE:
-        lines.insert(
-            0,
-            f"{begin}no {key} from {range_}: `{condition}` does not hold at {at}, the end from "
-            f"which it is sought ({first['hold']} of {first['seeds']} seeds)",
+        head = (
+            f"no {key} from {range_}: `{condition}` does not hold at {at} "
+            f"({first['hold']} of {first['seeds']} seeds)"
         )
-        lines.append(f"it does at {', '.join(held)}: is the {other} meant?")
+        other = "smallest" if told["largest"] else "largest"
+        lines.append(f"it holds at {held}: is the {other} meant?")
     else:
-        lines.insert(
-            0,
-            f"{begin}no {key} from {range_}: `{condition}` holds at none of the values that were "
-            "looked at",
-        )
+        head = f"no {key} from {range_}: `{condition}` holds at none of the tried values"
         if any(one["unknown"] for one in line["probes"]):
             why = dict.fromkeys(one["why"] for one in line["probes"] if one["unknown"])
             lines.append(f"without a value: {'; '.join(map(str, why))}")
@@ -189,7 +176,14 @@ def _line_words(told: Mapping[str, Any], line: Mapping[str, Any]) -> list[str]:
         if errors:
             at = shown(key, errors[0]["text"])
             lines.append(f"a run fails at {at}: {errors[0]['error']}")
-    return lines
+    if outcome in (FAILED, VALUELESS) and held:
+        lines.append(f"`{condition}` holds at {held}: begin the range there")
+    return [begin + head, *lines]
+
+
+def _tried(key: str, line: Mapping[str, Any]) -> str:
+    probes = line["probes"]
+    return f"{many(len(probes), 'value')} tried: {', '.join(_probe(key, one) for one in probes)}"
 
 
 def _probe(key: str, one: Mapping[str, Any]) -> str:
@@ -208,7 +202,7 @@ def _found_words(
     if line["outcome"] == EVERYWHERE:
         first += (
             f"; that is the end of the {'legal values' if line['refused'] else 'range'}: "
-            f"`{condition}` held at all values looked at"
+            f"`{condition}` held at all tried values"
         )
     else:
         failing = next(one for one in line["probes"] if one["text"] == line["fails"])
@@ -217,31 +211,27 @@ def _found_words(
         if fails:
             first += f"; at {at} `{condition}` fails with {fails} of {failing['seeds']}"
         else:
-            first += f"; it may be beyond: at {at} `{condition}` has no value: {failing['why']}"
+            first += f"; it may lie beyond: `{condition}` has no value at {at}: {failing['why']}"
         if failing["error"] is not None:
             first += f", since a run fails: {failing['error']}"
-    lines = [first]
-    lines.append(
-        f"{many(len(line['probes']), 'value')} looked at: "
-        + ", ".join(_probe(key, one) for one in line["probes"])
-    )
+    lines = [first, _tried(key, line)]
     if line["against"]:
         again = ", ".join(shown(key, value) for value in line["against"])
         lines.append(
             f"NOT MONOTONE: `{condition}` holds again at {again}; the answer "
-            "is the end of the first stretch, and there may be others between values looked at"
+            "is the end of the first stretch, and others may lie between the tried values"
         )
     else:
-        lines.append("monotone at these values; between them it was not looked at")
+        lines.append("monotone at these values; values between them were not tried")
     lines += [
-        f"{_held_against(one)} between these values: that the condition holds may be due to that"
+        f"{_relative(one)} between these values: the condition may hold because of that"
         for one in line.get("unlike", ())
     ]
     if seeds > 1:
         share = 0.05 ** (1 / seeds)
         lines.append(
-            f"with {seeds} of {seeds} seeds, at least {share:.0%} of all seeds hold (95 % "
-            "confidence, one-sided)"
+            f"it holds with {seeds} of {seeds} seeds, so with at least {share:.0%} of all seeds "
+            "(95 % confidence, one-sided)"
         )
     return lines
 
@@ -249,26 +239,26 @@ def _found_words(
 def _point_words(told: Mapping[str, Any]) -> list[str]:
     condition = told["text"].partition(" where ")[2]
     within = f", {told['allowed']} of which meet `{condition}` with all seeds" if condition else ""
-    looked = f"{told['designs']} sets of values were looked at{within}"
+    looked = f"{told['designs']} sets of values were tried{within}"
     failed = []
     if told["failed"]:
-        failed.append(f"at {told['failed']} of them a run failed, first: {told['error']}")
+        failed.append(f"a run failed at {told['failed']} of them, first: {told['error']}")
     failed += [
         f"at {one['designs']} of them {one['metric']} has no value: it {one['why']}"
         for one in told["valueless"]
     ]
     if (some := told["survivors"]) is not None:
         failed.append(
-            f"{series(some['metrics'])} of complete flows alone: of a run {some['least']:.0f} to "
-            f"{some['most']:.0f} are not complete, and `where unfinished == 0` leaves such out"
+            f"{series(some['metrics'])}: of complete flows only; {some['least']:.0f} to "
+            f"{some['most']:.0f} flows of a run are not complete, and `where unfinished == 0` "
+            "excludes points with such runs"
         )
     differ = told.get("unlike", ())
     if differ:
         which = "no point is best" if told["kind"] == "best" else "no front"
         return [
             *(
-                f"{which}: {_held_against(one)} between the points, and who is better depends on "
-                "that"
+                f"{which}: {_relative(one)} between the points, and the ranking depends on that"
                 for one in differ
             ),
             looked,
@@ -278,8 +268,8 @@ def _point_words(told: Mapping[str, Any]) -> list[str]:
     if not told["points"]:
         return [f"no point: {looked}", *failed]
     if told["kind"] == "front":
-        beaten = f"{len(told['points'])} of them no other beats in both metrics"
-        return [looked, *failed, beaten, *_rounded(told["points"])]
+        unbeaten = f"no other beats {len(told['points'])} of them in both metrics"
+        return [looked, *failed, unbeaten, *_rounded(told["points"])]
     one = told["points"][0]
     values = [f"{key} = {shown(key, value, DIGITS)}" for key, value in one["values"].items()]
     name = told["text"].split()[0]
@@ -293,22 +283,22 @@ def _point_words(told: Mapping[str, Any]) -> list[str]:
         *failed,
         *_rounded([one]),
         *_alike(told),
-        "the interval does not count that the best of many was chosen: new seeds may find less",
+        "the interval ignores that this is the best of many: new seeds may show a worse value",
     ]
 
 
-def _held_against(one: Mapping[str, Any]) -> str:
-    return f"{one['metric']} is held against {one['of']}, which differs ({ends(one)})"
+def _relative(one: Mapping[str, Any]) -> str:
+    return f"{one['metric']} is relative to {one['of']}, which differs ({ends(one)})"
 
 
 def ends(one: Mapping[str, Any]) -> str:
-    """Write between what a reference lies, with its unit."""
+    """Return the least and the greatest reference, with the unit."""
     low, high = (digits(one[end], 4) for end in ("least", "most"))
     return f"{low} to {high} {one['unit']}"
 
 
 def hints(goal: str, unlike: Sequence[Mapping[str, Any]]) -> list[str]:
-    """Say which goal ranks, where one does not as what its metrics are held against differs."""
+    """Return a goal that ranks points whose references differ; empty without one."""
     begin, where, condition = goal.partition(" where ")
     for one in unlike:
         if one["instead"] is None:
@@ -320,24 +310,26 @@ def hints(goal: str, unlike: Sequence[Mapping[str, Any]]) -> list[str]:
             for part in begin.split(" ")
         )
     names = series(list(dict.fromkeys(one["instead"] for one in unlike)))
-    verb = "is" if len({one["instead"] for one in unlike}) == 1 else "are"
-    return [f'{names} {verb} held against nothing: --goal "{begin}{where}{condition}"']
+    verb = "has" if len({one["instead"] for one in unlike}) == 1 else "have"
+    return [f'{names} {verb} no reference: --goal "{begin}{where}{condition}"']
 
 
 def _alike(told: Mapping[str, Any]) -> list[str]:
-    """Say how many others are no worse, as far as the seeds tell."""
+    """Return how many other points do not differ clearly from the best one."""
     others = told["tested"]
     if not others:
         return []
     if told["alike"] == 0:
-        return [f"all {others} others differ from it (paired t-tests over the seeds, p < 0.05)"]
-    which = f"none of the {others} others" if told["alike"] == others else "not all others"
-    rest = "" if told["alike"] == others else f": {told['alike']} of {others} do not"
-    return [f"{which} can be told from it by these seeds (paired t-tests, p < 0.05){rest}"]
+        which = f"all {others} others differ"
+    elif told["alike"] == others:
+        which = f"none of the {others} others differs clearly"
+    else:
+        which = f"{told['alike']} of {others} others do not differ clearly"
+    return [f"{which} from it (paired t-tests over the seeds, p < 0.05)"]
 
 
 def _rounded(points: Sequence[Mapping[str, Any]]) -> list[str]:
-    """Say that values are rounded, where some are."""
+    """Report that values are rounded, if some are."""
     for one in points:
         for key, value in one["values"].items():
             if shown(key, value, DIGITS) != shown(key, value, 28):
@@ -346,12 +338,12 @@ def _rounded(points: Sequence[Mapping[str, Any]]) -> list[str]:
 
 
 def interval(spread: Mapping[str, Any]) -> str:
-    """Write a mean and the half of its interval."""
+    """Format a mean and half of its interval."""
     if spread["ci_low"] is None:
         return figure(spread["mean"])
     half = (spread["ci_high"] - spread["ci_low"]) / 2
     if half <= 0:
         return f"{figure(spread['mean'])} always"
-    # Three digits of the interval say enough, and the mean has as many places.
+    # Three digits of the interval suffice, and the mean gets as many decimal places.
     places = max(0, 2 - math.floor(math.log10(half)))
     return f"{spread['mean']:.{places}f} ± {half:.{places}f}"

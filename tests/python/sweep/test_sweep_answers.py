@@ -64,7 +64,7 @@ def test_a_range_with_an_illegal_corner_is_searched_where_it_is_legal(hot: Path)
     assert (line["outcome"], line["answer"]) == ("found", f"{last} KB")
     [refused] = line["refused"]
     assert (refused["from"], refused["to"]) == ("1 KB", "1 KB")
-    assert "pfc.xoff 1 KB was left out: the scenario refuses it: " in words(told)[1]
+    assert "pfc.xoff 1 KB was left out, as the scenario refuses it: " in words(told)[1]
     assert "xon (2 KB) is above xoff (1 KB)" in words(told)[1]
 
 
@@ -102,7 +102,7 @@ def test_a_scenario_that_is_refused_with_its_own_values_has_no_base(
 def test_points_of_a_grid_that_are_illegal_are_counted(hot: Path) -> None:
     told = sought(hot, "mean_fct:hot min", "pfc.xoff=1KB,10KB,20KB")
     assert (told["designs"], told["failed"]) == (3, 1)
-    assert any("at 1 of them a run failed" in line for line in words(told))
+    assert any("a run failed at 1 of them" in line for line in words(told))
     assert told["points"]
 
 
@@ -146,14 +146,14 @@ def test_nowhere_everywhere_and_elsewhere_are_told_apart(hot: Path) -> None:
     range_ = "pfc.xoff in 5 KB..75 KB step 5 KB"
     told = sought(hot, f"largest {range_} where unfinished > 0")
     assert told["lines"][0]["outcome"] == "nowhere"
-    assert "holds at none of the values that were looked at" in words(told)[0]
+    assert "holds at none of the tried values" in words(told)[0]
     told = sought(hot, f"largest {range_} where unfinished == 0")
     assert told["lines"][0]["outcome"] == "everywhere"
-    assert "held at all values looked at" in words(told)[0]
+    assert "held at all tried values" in words(told)[0]
     # Pauses cease with a large threshold: from the small end the condition never begins to hold.
     told = sought(hot, f"largest {range_} where pauses == 0")
     assert told["lines"][0]["outcome"] == "elsewhere"
-    assert "does not hold at 5 KB, the end from which it is sought (0 of 2 seeds)" in words(told)[0]
+    assert "does not hold at 5 KB, where the search begins (0 of 2 seeds)" in words(told)[0]
     assert "is the smallest meant?" in words(told)[-1]
 
 
@@ -184,9 +184,9 @@ def test_a_run_that_fails_at_an_end_is_no_absent_threshold(
     [line] = told["lines"]
     assert (line["outcome"], line["answer"]) == ("failed", None)
     said = words(told)
-    assert "no answer, since nothing is known of one end: the run at 3 KB failed" in said[0]
+    assert "no answer, as the run at 3 KB, where the search begins, failed" in said[0]
     assert "too much of it" in said[0]
-    assert "let the range begin there" in said[-1]
+    assert "begin the range there" in said[-1]
 
 
 def test_an_answer_is_written_as_users_write_values(hot: Path) -> None:
@@ -262,8 +262,8 @@ def test_a_paired_test_says_which_seeds_have_no_part_in_it() -> None:
         {"seed": 6, "why": "no value at the base"},
     ]
     said = " ".join(remarks([told], "b"))
-    assert "paired t-test, of 2 pairs of seeds" in said
-    assert "Seeds without a part in the tests: 2 (failed here); 3 (no value here)" in said
+    assert "paired t-test over 2 pairs of seeds" in said
+    assert "Seeds not in the tests: 2 (failed here); 3 (no value here)" in said
     whole = paired(rows({1: 1.0, 2: 2.0}), rows({1: 1.0, 2: 3.0}), "m")
     assert whole is not None
     assert "without a part" not in " ".join(remarks([whole.told()], "b"))
@@ -311,10 +311,10 @@ def test_no_point_is_best_by_what_is_held_against_something_else(ring: Path) -> 
     assert one["most"] == pytest.approx(4 * one["least"], rel=1e-6)
     said = words(told)
     assert said[0] == (
-        "no point is best: mean_over_bound is held against mean bound, which differs (7.357 to "
-        "29.43 us) between the points, and who is better depends on that"
+        "no point is best: mean_over_bound is relative to mean bound, which differs (7.357 to "
+        "29.43 us) between the points, and the ranking depends on that"
     )
-    assert said[-1] == ('mean_cct is held against nothing: --goal "mean_cct min where drops == 0"')
+    assert said[-1] == ('mean_cct has no reference: --goal "mean_cct min where drops == 0"')
     assert "best: " not in "".join(said).replace("no point is best: ", "")
     # The slowest is the worst by the times alone.
     best = sought(ring, "mean_cct min", RATES, variants=None)
@@ -327,7 +327,7 @@ def test_no_front_is_of_what_is_held_against_something_else(ring: Path) -> None:
     told = sought(ring, "mean_over_bound min, mean_cct min", RATES, variants=None)
     assert (told["points"], [one["metric"] for one in told["unlike"]]) == ([], ["mean_over_bound"])
     said = words(told)
-    assert said[0].startswith("no front: mean_over_bound is held against mean bound, which differs")
+    assert said[0].startswith("no front: mean_over_bound is relative to mean bound, which differs")
 
 
 def test_a_report_draws_no_front_where_there_is_none(
@@ -335,7 +335,7 @@ def test_a_report_draws_no_front_where_there_is_none(
 ) -> None:
     goal = "mean_over_bound min, mean_cct min"
     said = command("sweep", f"{ring}", "--vary", RATES, "--goal", goal, "--out", "o", code=1)
-    assert "no front: mean_over_bound is held against mean bound" in " ".join(said.out.split())
+    assert "no front: mean_over_bound is relative to mean bound" in " ".join(said.out.split())
     sweep = backwater.open_sweep(tmp_path / "o")
     page = sweep_page(sweep)
     assert "front" not in {figure.id for figure in page.figures}
@@ -397,7 +397,7 @@ def test_a_threshold_says_that_references_differ(ring: Path) -> None:
     [line] = told["lines"]
     assert line["answer"] == "100 Gb/s"
     assert any(
-        one.startswith("mean_over_bound is held against mean bound, which differs (7.357 to 29.43")
+        one.startswith("mean_over_bound is relative to mean bound, which differs (7.357 to 29.43")
         for one in words(told)
     )
     told = sought(ring, f"largest {RATES.replace('=', ' in ')} where mean_cct < 100", variants=None)
@@ -425,7 +425,7 @@ def test_a_search_by_what_its_keys_move_is_refused_before_it_runs(
         )
     assert error.value.reason.startswith(f"--goal {metric} min: {metric} is held against ")
     assert "which topology.rate changes: " in error.value.reason
-    assert error.value.hint == (f'{other} is held against nothing: --goal "{other} min"')
+    assert error.value.hint == (f'{other} has no reference: --goal "{other} min"')
 
 
 def test_a_goal_that_ranks_has_the_other_metrics_and_the_condition() -> None:

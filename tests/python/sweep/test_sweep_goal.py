@@ -121,7 +121,7 @@ def test_metrics_have_their_own_units_in_conditions() -> None:
     [
         ("victim", "`victim` is not METRIC min or METRIC max"),
         ("max_fct:victim min where", "its condition is empty"),
-        ("largest pfc.xoff", "it says of no condition"),
+        ("largest pfc.xoff", "it has no `where CONDITION`"),
         ("drops min, pauses min, unfinished min", "has 3 metrics, and 2 are possible"),
         ("drops min, drops max", "it names drops twice"),
         ("max_fct:victm min", "no group of flows is called victm"),
@@ -133,13 +133,13 @@ def test_metrics_have_their_own_units_in_conditions() -> None:
         ("largest pfc.xoff in 3 KB..9 KB where drops <", "--goal … where drops <"),
         (
             "largest pfc.xoff in 3 KB..9 KB where avg(pauses) < 3",
-            "where avg(pauses) < 3: `avg(pauses)` is of many points",
+            "where avg(pauses) < 3: `avg(pauses)` needs many points",
         ),
-        ("max_fct:victim min where drops < MAX(drops)", "`MAX(drops)` is of many points"),
-        ("max_fct:victim min where count(*) > 1", "`count(*)` is of many points"),
-        ("max_fct:victim min where quantile_cont(drops, 0.5) < 1", "is of many points"),
-        ("max_fct:victim min where sum(drops) over () < 1", "`sum(drops)` is of many points"),
-        ("max_fct:victim min where drops in (select 1)", "`select` is of many points"),
+        ("max_fct:victim min where drops < MAX(drops)", "`MAX(drops)` needs many points"),
+        ("max_fct:victim min where count(*) > 1", "`count(*)` needs many points"),
+        ("max_fct:victim min where quantile_cont(drops, 0.5) < 1", "needs many points"),
+        ("max_fct:victim min where sum(drops) over () < 1", "`sum(drops)` needs many points"),
+        ("max_fct:victim min where drops in (select 1)", "`select` needs many points"),
         ("largest pfc.xof in 3 KB..9 KB where drops == 0", "pfc.xof"),
         ("max_fct:victim min", "nothing is varied"),
     ],
@@ -237,7 +237,7 @@ def test_a_goal_that_nothing_meets_is_said(command: Command, hot: Path) -> None:
         ),
         code=1,
     )
-    assert "no point: 2 sets of values were looked at, 0 of which meet" in said.out
+    assert "no point: 2 sets of values were tried, 0 of which meet" in said.out
 
 
 def test_a_percentile_of_too_few_flows_is_no_goal(command: Command, hot: Path) -> None:

@@ -41,7 +41,7 @@ def test_a_condition_without_a_value_is_no_condition_that_fails(
     goal = "largest switch.buffer in 100 KB..400 KB step 100 KB where p99_queue <= 200 KB"
     said = command("sweep", str(file), "--goal", goal, "--seeds", "1", "--out", "q")
     words = " ".join(said.out.split())
-    assert "no answer, since `p99_queue <= 200 KB` has no value at 100 KB" in words
+    assert "no answer, as `p99_queue <= 200 KB` has no value at 100 KB" in words
     assert why in words
     assert "100 KB 0/1 (1 without a value)" in words
     assert "holds at none" not in words
@@ -50,10 +50,10 @@ def test_a_condition_without_a_value_is_no_condition_that_fails(
     goal = "largest switch.buffer in 100 KB..4 MB step 100 KB where fairness >= 0.5"
     said = command("sweep", str(file), "--goal", goal, "--seeds", "1", "--out", "f")
     words = " ".join(said.out.split())
-    assert "no answer, since `fairness >= 0.5` has no value at 100 KB" in words
+    assert "no answer, as `fairness >= 0.5` has no value at 100 KB" in words
     assert "fairness needs all of its flows to be complete" in words
     assert "holds at" in words
-    assert "let the range begin there" in words
+    assert "begin the range there" in words
 
 
 def test_a_condition_that_fails_whatever_has_no_value_fails() -> None:
@@ -77,8 +77,8 @@ def test_a_best_point_says_what_it_knows_nothing_of(command: Command, tmp_path: 
     said = command("sweep", str(file), *vary, *goal, "--out", "f")
     words = " ".join(said.out.split())
     assert "at 1 of them fairness has no value: it needs all of its flows" in words
-    assert "`where unfinished == 0` leaves such out" in words
-    assert "mean_fct:in of complete flows alone" in words
+    assert "`where unfinished == 0` excludes" in words
+    assert "mean_fct:in: of complete flows only" in words
 
 
 @pytest.mark.usefixtures("undrawn")

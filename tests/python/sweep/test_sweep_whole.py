@@ -235,7 +235,7 @@ def test_nobody_who_reads_is_told_to_do_all_anew(
     assert sweep("--vary", BUFFERS).code == 0
     monkeypatch.setattr(store, "_PATIENCE", 0.05)
     monkeypatch.setattr(store, "files", lambda *_: [tmp_path / "o" / "points" / "gone.parquet"])
-    with pytest.raises(ResultError, match=r"gone\.parquet: is gone") as refused:
+    with pytest.raises(ResultError, match=r"gone\.parquet: has disappeared") as refused:
         _ = backwater.open_sweep(tmp_path / "o").points
     assert "--force" not in str(refused.value)
     # A manifest that a command has written meanwhile is read again, and so are its files.
