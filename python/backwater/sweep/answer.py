@@ -12,7 +12,7 @@ from backwater.sweep.findings import (
     chosen,
     is_of_flows,
     paired,
-    spread_told,
+    spread_json,
     takes,
 )
 from backwater.sweep.point import DONE
@@ -70,7 +70,7 @@ class Answering:
         """Return the answer for a threshold."""
         axis = self._plan.axes[seeking.axis]
         lines = [self._line(line, seeking.axis) for line in seeking.lines]
-        return self._told("threshold") | {
+        return self._head("threshold") | {
             "key": axis.key,
             "unit": axis.unit,
             "largest": self._goal.largest,
@@ -84,7 +84,7 @@ class Answering:
         named = (Unlike.of_designs(looked, name) for name in self._goal.named)
         return [one for one in named if one is not None]
 
-    def _told(self, kind: str) -> dict[str, Any]:
+    def _head(self, kind: str) -> dict[str, Any]:
         return {
             "text": self._goal.text,
             "kind": kind,
@@ -105,6 +105,7 @@ class Answering:
             points = line.points[line.places[number]]
             rows = [self._rows[point.id] for point in points]
             holds = self._goal.judged(rows)
+            needs = [f"{name} {takes(name)}" for name in self._goal.without(rows)]
             errors = [str(row["error"]).partition("\n")[0] for row in rows if row["error"]]
             held.append(
                 {
@@ -113,7 +114,7 @@ class Answering:
                     "seeds": len(holds),
                     "hold": holds.count(True),
                     "unknown": holds.count(None),
-                    "why": _whys(self._goal.without(rows)),
+                    "why": "; ".join(needs) or None,
                     "error": errors[0] if errors else None,
                 }
             )
@@ -142,7 +143,7 @@ class Answering:
                 for one in line.refused
             ],
             "tests": tests,
-            "unlike": [one.told() for one in self._unlike(line)],
+            "unlike": [one.as_json() for one in self._unlike(line)],
         }
 
     def _tests(self, one: Design) -> list[dict[str, Any]]:
@@ -151,20 +152,20 @@ class Answering:
         for name in self.metrics:
             test = None if self._base is None else paired(one, self._base, name)
             if test is not None:
-                found.append(test.told())
+                found.append(test.as_json())
                 continue
             spread = one.spread(name)
             if spread is not None:
-                found.append({"metric": name, "value": spread_told(spread)})
+                found.append({"metric": name, "value": spread_json(spread)})
         return found
 
     def point(self, rounds: Sequence[Batch]) -> dict[str, Any]:
         """Return the answer for a best point or a front of two metrics. Raises `InputError`."""
         designs = self._designs(rounds)
         allowed = [one for one in designs if all(self._goal.holds(one.rows))]
-        told = self._told("best" if len(self._goal.metrics) == 1 else "front")
+        answer = self._head("best" if len(self._goal.metrics) == 1 else "front")
         broken = [row for one in designs for row in one.rows if row["status"] != DONE][:1]
-        told |= {
+        answer |= {
             "designs": len(designs),
             "allowed": len(allowed),
             "failed": sum(any(row["status"] != DONE for row in one.rows) for one in designs),
@@ -181,11 +182,11 @@ class Answering:
                     "max_ in place of a percentile takes one",
                 )
         found, differ = chosen(allowed, self._goal.metrics)
-        told["unlike"] = [one.told() for one in differ]
+        answer["unlike"] = [one.as_json() for one in differ]
         if len(names) == 1 and found:
-            told |= alike(found[0], [one for one in allowed if one is not found[0]], names[0])
+            answer |= alike(found[0], [one for one in allowed if one is not found[0]], names[0])
         for one in found:
-            told["points"].append(
+            answer["points"].append(
                 {
                     "variant": one.variant,
                     "values": {
@@ -196,7 +197,7 @@ class Answering:
                     "tests": self._tests(one),
                 }
             )
-        return told
+        return answer
 
     def _survivors(self, designs: Sequence[Design]) -> dict[str, Any] | None:
         """Count incomplete flows, if the count varies and a metric covers complete flows only."""
@@ -211,10 +212,11 @@ class Answering:
         found: dict[str, int] = {}
         for one in designs:
             rows = [row for row in one.rows if row["status"] == DONE]
-            least = [name for name, _ in self._goal.metrics if not all(_known(rows, name))]
+            names = [name for name, _ in self._goal.metrics]
+            lacking = [name for name in names if any(row.get(name) is None for row in rows)]
             # A design that breaks the condition is out, whatever other metric has no value.
             allowed = False not in self._goal.judged(rows)
-            for name in dict.fromkeys([*(least if allowed else []), *self._goal.without(rows)]):
+            for name in dict.fromkeys([*(lacking if allowed else []), *self._goal.without(rows)]):
                 found[name] = found.get(name, 0) + 1
         return [
             {"metric": name, "designs": many, "why": takes(name)} for name, many in found.items()
@@ -249,15 +251,6 @@ def _outcome(search: Bisection, probes: Sequence[Mapping[str, Any]]) -> str:
     if probes[0]["unknown"] and probes[0]["hold"] + probes[0]["unknown"] == probes[0]["seeds"]:
         return VALUELESS
     return ELSEWHERE if any(one["hold"] == one["seeds"] for one in probes) else NOWHERE
-
-
-def _known(rows: Sequence[Mapping[str, Any]], name: str) -> list[bool]:
-    return [row.get(name) is not None for row in rows]
-
-
-def _whys(names: Sequence[str]) -> str | None:
-    """Name what metrics without a value would need; None: all have one."""
-    return "; ".join(f"{name} {takes(name)}" for name in names) or None
 
 
 def answered(seeking: Seeking, answering: Answering, rounds: Sequence[Batch]) -> dict[str, Any]:

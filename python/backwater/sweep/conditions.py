@@ -75,7 +75,7 @@ def names(text: str) -> list[str]:
     return list(found)
 
 
-def check_units(text: str, units: Mapping[str, str | None], said: str) -> None:
+def check_units(text: str, units: Mapping[str, str | None], source: str) -> None:
     """Refuse a condition that compares a quantity with a name of another kind.
 
     `units`: the units of the known names, by their names in SQL. Raises `InputError`.
@@ -94,12 +94,12 @@ def check_units(text: str, units: Mapping[str, str | None], said: str) -> None:
                 unit = units[name]
                 what = f"in {unit}" if unit else ("a text" if unit is None else "a number")
                 raise InputError(
-                    f"{said}: `{other[0]}` is a {kind}, and {one[0]} is {what}",
+                    f"{source}: `{other[0]}` is a {kind}, and {one[0]} is {what}",
                     f"write {one[0]} and a quantity of its own kind",
                 )
 
 
-def _check_alone(text: str, said: str) -> None:
+def _check_alone(text: str, source: str) -> None:
     """Refuse functions over many points: a condition sees one. Raises `InputError`."""
     for match in _TOKEN.finditer(text):
         word = match[0].lower()
@@ -111,7 +111,7 @@ def _check_alone(text: str, said: str) -> None:
             continue
         what = match[0] + (called[0] if called is not None and word != "over" else "")
         raise InputError(
-            f"{said}: `{what}` needs many points, and a condition sees one point at a time",
+            f"{source}: `{what}` needs many points, and a condition sees one point at a time",
             "name the number itself, as in `pauses < 4`; a goal's condition must hold with all "
             f"seeds; functions of one point are {', '.join(sorted(_OF_ONE - _WORDS))}",
         )
@@ -157,20 +157,20 @@ def held(text: str, points: pl.DataFrame) -> list[bool | None]:
 
 
 def _judged(
-    rows: pl.DataFrame, text: str, condition: str, said: str, hint: str
+    rows: pl.DataFrame, text: str, condition: str, source: str, hint: str
 ) -> list[bool | None]:
     import polars as pl
 
     try:
         expression = pl.sql_expr(condition)
         # polars reports unknown SQL functions better, so it parses the text before this check.
-        _check_alone(text, said)
+        _check_alone(text, source)
         rows.filter(expression)
         found = rows.with_row_index("_number").with_columns(_held=expression)["_held"]
         return found.cast(pl.Boolean).to_list()
     except pl.exceptions.ColumnNotFoundError as error:
         unknown = (name for name in names(text) if plain(name) not in rows.columns)
         reason = f"there is no {next(unknown, str(error).splitlines()[0])}"
-        raise InputError(f"{said}: {reason}", hint) from None
+        raise InputError(f"{source}: {reason}", hint) from None
     except pl.exceptions.PolarsError as error:
-        raise InputError(f"{said}: {str(error).splitlines()[0]}", hint) from None
+        raise InputError(f"{source}: {str(error).splitlines()[0]}", hint) from None

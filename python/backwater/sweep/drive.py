@@ -107,11 +107,6 @@ class Drive(Work):
         self._told = 0.0
         self._packed: Any = None
 
-    @property
-    def costs(self) -> Costs:
-        """The costs of points so far."""
-        return self._costs
-
     def take(self, tables: dict[str, pa.Table]) -> None:
         """Take the rows of points that have ended."""
         if not self._waiting:

@@ -84,11 +84,11 @@ def effects(found: Sequence[Design], keys: Sequence[str], metric: str) -> Analys
     varied = [n for n, some in enumerate(levels) if len(some) > 1]
     parts = [table.part((n,)) for n in varied]
     parts += [table.part(pair) for pair in itertools.combinations(varied, 2)]
-    told = [
+    tested = [
         Effect(tuple(keys[n] for n in part.at), table.share(part), p, part.low, part.high)
         for part, p in zip(parts, table.tested(parts), strict=True)
     ]
-    return Analysis(sorted(told, key=lambda one: (not one.clear, -one.share)), len(seeds))
+    return Analysis(sorted(tested, key=lambda one: (not one.clear, -one.share)), len(seeds))
 
 
 @dataclass(frozen=True)
@@ -201,7 +201,7 @@ class Rank:
 
 def ranks(found: Sequence[Design], keys: Sequence[str], metric: str) -> list[Rank]:
     """Correlate a metric by ranks with each numeric key, over designs with values of both."""
-    told = []
+    correlations = []
     for n, key in enumerate(keys):
         pairs = [
             (one.values[n], spread.mean)
@@ -210,9 +210,9 @@ def ranks(found: Sequence[Design], keys: Sequence[str], metric: str) -> list[Ran
         ]
         if len({x for x, _ in pairs}) < 2 or len({y for _, y in pairs}) < 2:
             continue
-        told.append((key, *_rank([x for x, _ in pairs], [y for _, y in pairs])))
-    adjusted = corrected([p for _, _, p in told])
-    some = [Rank(key, rho, p) for (key, rho, _), p in zip(told, adjusted, strict=True)]
+        correlations.append((key, *_rank([x for x, _ in pairs], [y for _, y in pairs])))
+    adjusted = corrected([p for _, _, p in correlations])
+    some = [Rank(key, rho, p) for (key, rho, _), p in zip(correlations, adjusted, strict=True)]
     return sorted(some, key=lambda one: (not one.clear, -abs(one.rho)))
 
 

@@ -88,12 +88,12 @@ class Test:
     left_out: tuple[tuple[int, str], ...] = ()
     """Seeds that are not in the test, and why."""
 
-    def told(self) -> dict[str, Any]:
+    def as_json(self) -> dict[str, Any]:
         """Return the test as JSON holds it."""
         return {
             "metric": self.metric,
-            "value": spread_told(self.value),
-            "base": spread_told(self.base),
+            "value": spread_json(self.value),
+            "base": spread_json(self.base),
             "difference": {
                 "n": self.difference.n,
                 "mean": self.difference.mean,
@@ -105,7 +105,7 @@ class Test:
         }
 
 
-def spread_told(one: Spread) -> dict[str, Any]:
+def spread_json(one: Spread) -> dict[str, Any]:
     """Return a spread as JSON holds it."""
     return {"n": one.n, "mean": one.mean, "ci_low": one.ci_low, "ci_high": one.ci_high}
 
@@ -131,16 +131,16 @@ def paired(one: Design, base: Design, metric: str) -> Test | None:
 
 def _why_left(one: Design, base: Design, seed: int, metric: str) -> str:
     """Return why a seed makes no pair."""
-    told = []
+    reasons = []
     for some, where in ((one, "here"), (base, "at the base")):
         row = next((row for row in some.rows if row["seed"] == seed), None)
         if row is None:
-            told.append(f"not run {where}")
+            reasons.append(f"not run {where}")
         elif row["status"] != "done":
-            told.append(f"failed {where}")
+            reasons.append(f"failed {where}")
         elif row.get(metric) is None:
-            told.append(f"no value {where}")
-    return ", ".join(told)
+            reasons.append(f"no value {where}")
+    return ", ".join(reasons)
 
 
 @dataclass(frozen=True)
@@ -171,7 +171,7 @@ class Unlike:
             return None
         return Unlike(name, *asked.held_against, *ends, asked.instead)
 
-    def told(self) -> dict[str, Any]:
+    def as_json(self) -> dict[str, Any]:
         """Return the metric and its references as JSON holds them."""
         return dataclasses.asdict(self)
 

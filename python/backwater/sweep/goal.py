@@ -56,29 +56,29 @@ class Goal:
     @staticmethod
     def of(text: str) -> Goal:
         """Read a goal. Raises `InputError`; `backwater.ScenarioError` for an unknown key."""
-        said = " ".join(text.split())
-        match = _THRESHOLD.fullmatch(said)
+        text = " ".join(text.split())
+        match = _THRESHOLD.fullmatch(text)
         if match is not None:
             one = None
             if match["range"] is not None:
                 one = stepped(axis(match["key"], match["range"], "--goal … of"))
-            return Goal(said, match["where"], (), match["key"], match["which"] == "largest", one)
-        if said.startswith(("smallest ", "largest ")):
-            raise _unclear(said, "it has no `where CONDITION`")
-        if said.endswith(" where"):
-            raise _unclear(said, "its condition is empty")
-        begin, _, where = said.partition(" where ")
+            return Goal(text, match["where"], (), match["key"], match["which"] == "largest", one)
+        if text.startswith(("smallest ", "largest ")):
+            raise _unclear(text, "it has no `where CONDITION`")
+        if text.endswith(" where"):
+            raise _unclear(text, "its condition is empty")
+        begin, _, where = text.partition(" where ")
         metrics = []
         for part in begin.split(","):
             best = _BEST.fullmatch(part)
             if best is None:
-                raise _unclear(said, f"`{part.strip()}` is not METRIC min or METRIC max")
+                raise _unclear(text, f"`{part.strip()}` is not METRIC min or METRIC max")
             metrics.append((best["metric"], best["which"] == "min"))
         if len(metrics) > MOST_METRICS:
-            raise _unclear(said, f"it has {len(metrics)} metrics, and {MOST_METRICS} are possible")
+            raise _unclear(text, f"it has {len(metrics)} metrics, and {MOST_METRICS} are possible")
         if len({name for name, _ in metrics}) < len(metrics):
-            raise _unclear(said, f"it names {metrics[0][0]} twice")
-        return Goal(said, where, tuple(metrics))
+            raise _unclear(text, f"it names {metrics[0][0]} twice")
+        return Goal(text, where, tuple(metrics))
 
     @property
     def threshold(self) -> bool:

@@ -65,14 +65,10 @@ def examples(plan: Plan) -> dict[str, str]:
 
 def _candidates(plan: Plan) -> Iterator[tuple[Plan, Point]]:
     """Yield points to try: the first of each variant, then some from all over the plan."""
-    firsts = dict.fromkeys(plan.scenarios)
-    seen = {}
+    firsts: dict[str, Point] = {}
     for point in plan.points:
-        if point.variant in firsts and point.variant not in seen:
-            seen[point.variant] = point
-            yield plan, point
-            if len(seen) == len(firsts):
-                break
+        firsts.setdefault(point.variant, point)
+    yield from ((plan, point) for point in firsts.values())
     if not plan.searched:
         unique = {(point.variant, point.values): point for point in plan.points}
         designs = list(unique.values())
@@ -129,13 +125,13 @@ def stretch(count: int, refused: Callable[[int], str | None]) -> tuple[range, Se
         return bad
 
     low, high = legal[0], legal[-1]
-    told = []
+    outside = []
     if low > 0:
         last = edge(ladder[ladder.index(low) - 1], low)
-        told.append(Refused(0, last, known[last] or ""))
+        outside.append(Refused(0, last, known[last] or ""))
         low = last + 1
     if high < count - 1:
         first = edge(ladder[ladder.index(high) + 1], high)
-        told.append(Refused(first, count - 1, known[first] or ""))
+        outside.append(Refused(first, count - 1, known[first] or ""))
         high = first - 1
-    return range(low, high + 1), told
+    return range(low, high + 1), outside

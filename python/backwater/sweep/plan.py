@@ -109,9 +109,9 @@ class Plan:
         for group in self.zipped:
             lengths = {axis.key: len(axis.values) for axis in self.axes if axis.key in group}
             if len(set(lengths.values())) > 1:
-                told = ", ".join(f"{key} has {many}" for key, many in lengths.items())
+                counts = ", ".join(f"{key} has {many}" for key, many in lengths.items())
                 raise InputError(
-                    f"--zip {','.join(group)}: numbers of values differ: {told}",
+                    f"--zip {','.join(group)}: numbers of values differ: {counts}",
                     "keys that go together need equally many values",
                 )
         if self.sampling is not None and self.zipped:
@@ -132,12 +132,12 @@ class Plan:
 
     def _check_few(self) -> None:
         if self.greatest > MOST:
-            told = self.greatest if self.greatest < 10**15 else f"{float(self.greatest):.0e}"
+            many = self.greatest if self.greatest < 10**15 else f"{float(self.greatest):.0e}"
             parts = [f"{axis.key} {len(axis.values)}" for axis in self.axes]
             parts = parts if self.sampling is None else [f"samples {self.sampling.count}"]
             parts += [f"variants {len(self.scenarios)}", f"seeds {len(self.seeds)}"]
             raise InputError(
-                f"the sweep has {told} points, more than {MOST}: {', '.join(parts)}",
+                f"the sweep has {many} points, more than {MOST}: {', '.join(parts)}",
                 "larger steps, fewer seeds, --zip, or samples: --sample 'lhs 1000'",
             )
 
@@ -247,13 +247,13 @@ class Plan:
                 mine = off.get((variant, tuple(design[n] for n in self._switches)), frozenset())
                 known[tuple(-1 if n in mine else at for n, at in enumerate(design))] = None
             for values in known:
-                said = sorted(texts[n][at] for n, at in enumerate(values) if at >= 0)
-                found += self._seeded(variant, values, said)
+                settings = sorted(texts[n][at] for n, at in enumerate(values) if at >= 0)
+                found += self._seeded(variant, values, settings)
         return self._held(found)
 
-    def _seeded(self, variant: str, values: tuple[int, ...], said: list[str]) -> list[Point]:
-        """Return the points of all seeds; `said`: their settings, sorted."""
-        begin = hashlib.sha256("\0".join((variant, *said)).encode())
+    def _seeded(self, variant: str, values: tuple[int, ...], settings: list[str]) -> list[Point]:
+        """Return the points of all seeds; `settings`: their settings, sorted."""
+        begin = hashlib.sha256("\0".join((variant, *settings)).encode())
         found = []
         for seed in self.seeds:
             whole = begin.copy()
@@ -286,12 +286,12 @@ class Plan:
                 -1 if value is None or axis.key in off else some.index(value)
                 for axis, value, some in zip(axes, row, values, strict=True)
             )
-            said = sorted(
+            settings = sorted(
                 f"{axis.key}={axis.values[at].text}"
                 for axis, at in zip(axes, places, strict=True)
                 if at >= 0
             )
-            points = plan._seeded(variant, places, said)
+            points = plan._seeded(variant, places, settings)
             found.append(plan._kept(points) if self.where else points)
         return plan, found
 

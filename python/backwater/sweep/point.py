@@ -150,8 +150,7 @@ def _outcome(cases: _Cases, task: Task, stop: Callable[[], bool] | None) -> Outc
         raise
     except Exception as error:  # the other points go on
         return Outcome(FAILED, f"Backwater is at fault: {type(error).__name__}: {error}")
-    said = [str(one["message"]) for one in run.warnings]
-    return Outcome(DONE, None, run, said)
+    return Outcome(DONE, None, run, [str(one["message"]) for one in run.warnings])
 
 
 def _run(

@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, Any
 from backwater.errors import InputError
 from backwater.numbers.metrics import unit_of
 from backwater.sweep.effects import Analysis, Rank, effects, ranks
-from backwater.sweep.findings import Design, designs, spread_told, takes
+from backwater.sweep.findings import Design, designs, spread_json, takes
 from backwater.sweep.values import shown
 from backwater.sweep.words import interval
 from backwater.wording import digits, many, series, unit_beside, with_unit
@@ -91,8 +91,8 @@ class SweepPoints:
         asked = list(dict.fromkeys(name for name in self._asked if name in self.metrics))
         usual = [name for name in dict.fromkeys(self._usual()) if name not in asked]
         usual = [name for name in usual if len(self._means(name)) > 1 or self._some(name)]
-        told = [*asked, *usual] or self.varying(self.metrics)
-        return told if most is None else told[: max(most, len(asked))]
+        names = [*asked, *usual] or self.varying(self.metrics)
+        return names if most is None else names[: max(most, len(asked))]
 
     def varying(self, metrics: Sequence[str]) -> list[str]:
         """Return those of the metrics whose means differ between points."""
@@ -106,25 +106,25 @@ class SweepPoints:
         if self.compared < 2:
             return ""
         known = {name: self._means(name) for name in dict.fromkeys([*self._asked, *self._usual()])}
-        told = [
+        parts = [
             " ".join(part for part in (name, digits(value, 6), self.unit(name)) if part)
             for name, means in known.items()
             if len(means) == 1 and not self._lacking(name)
             for value in means
         ]
-        return f"the same at every point: {', '.join(told)}" if told else ""
+        return f"the same at every point: {', '.join(parts)}" if parts else ""
 
     def lacking(self, metrics: Sequence[str]) -> str:
         """Return a phrase that lists metrics without a value at some points; may be empty.
 
         A point has a value if all of its seeds have one.
         """
-        told = [
+        parts = [
             f"{name} at {lacking} of {self.compared}, as it {takes(name)}"
             for name in dict.fromkeys(metrics)
             if (lacking := self._lacking(name))
         ]
-        return f"points without a value: {'; '.join(told)}" if told else ""
+        return f"points without a value: {'; '.join(parts)}" if parts else ""
 
     def _lacking(self, metric: str) -> int:
         """Count the points without failed runs at which a metric has no value."""
@@ -158,7 +158,7 @@ class SweepPoints:
             spreads = [one.spread(metric) for metric in metrics]
             row = [one.variant or "-"] if variants else []
             row += [shown(key, one.values[self.place(key)]) for key in varied]
-            row += ["-" if each is None else interval(spread_told(each)) for each in spreads]
+            row += ["-" if each is None else interval(spread_json(each)) for each in spreads]
             rows.append((one, row))
         return [*variants, *varied, *(with_unit(name, unit_of(name)) for name in metrics)], rows
 
@@ -181,18 +181,18 @@ class SweepPoints:
 
     def over(self, some: Sequence[Design], drawn: Sequence[int]) -> str:
         """Say what a mean of designs is over: all that varies among them but what is drawn."""
-        told = []
+        parts = []
         for n, key in enumerate(self.keys):
             levels = {one.values[n] for one in some} - {None}
             if n not in drawn and len(levels) > 1:
-                told.append(f"{many(len(levels), 'value')} of {key}")
+                parts.append(f"{many(len(levels), 'value')} of {key}")
         variants = {one.variant for one in some}
         if len(variants) > 1:
-            told.append(many(len(variants), "variant"))
+            parts.append(many(len(variants), "variant"))
         seeds = {row["seed"] for one in some for row in one.rows}
         if len(seeds) > 1:
-            told.append(many(len(seeds), "seed"))
-        return f"mean over {series(told)}" if told else ""
+            parts.append(many(len(seeds), "seed"))
+        return f"mean over {series(parts)}" if parts else ""
 
     def cells(self, across: str, up: str, metric: str) -> Cells:
         """Return a metric over two keys. Raises `InputError` if one has fewer than two values."""
@@ -219,8 +219,8 @@ class SweepPoints:
         )
         mine = [one for one in self.designs if one.variant == variant]
         analysis = effects(mine, self.keys, metric)
-        told = ranks(mine, self.keys, metric) if analysis is None else []
-        return Depends(variant if len(self.variants) > 1 else "", analysis, told)
+        rest = ranks(mine, self.keys, metric) if analysis is None else []
+        return Depends(variant if len(self.variants) > 1 else "", analysis, rest)
 
 
 def number(value: object) -> bool:

@@ -164,12 +164,12 @@ class Sweeping:
         for plan, points in plans:
             for point in points:
                 # A key without effect is not set; one number represents all numbers of its key.
-                told = sorted(
+                texts = sorted(
                     f"{axis.key}={'' if at < 0 else axis.values[at].text}"
                     for axis, at in zip(plan.drawn, point.values, strict=True)
                     if at < 0 or axis.unit is None
                 )
-                alike = (point.variant, *told)
+                alike = (point.variant, *texts)
                 if alike in found:
                     continue
                 tried[alike] += 1
@@ -226,7 +226,7 @@ class Sweeping:
             state = State(len(mine), sum(known.get(point) == DONE for point in mine))
             clear_answer(self.directory)
             if fresh:
-                # First of all: it says whose directory this is.
+                # First of all, as the manifest marks the directory as a sweep.
                 self._write("running", points=whole.counts(state)["points"])
             whole.write(point.id for point in missing if self.seeking is None)
             if not fresh:
@@ -249,10 +249,10 @@ class Sweeping:
                 store.close()
             except BaseException as error:
                 with contextlib.suppress(ResultError):
-                    said = str(error) or type(error).__name__
+                    reason = str(error) or type(error).__name__
                     counts = whole.counts(state)
                     self._write(
-                        "interrupted", points=counts["points"], error=said.partition("\n")[0]
+                        "interrupted", points=counts["points"], error=reason.partition("\n")[0]
                     )
                 raise
             if state.done + state.failed == state.points:

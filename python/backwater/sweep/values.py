@@ -196,18 +196,18 @@ def axis(key: str, given: object, option: str = "--vary") -> Axis:
         )
     found: list[Value] = []
     for text in texts:
-        said = f"{option} {key}={text}"
-        interval, values = _read(kind, text, said)
+        source = f"{option} {key}={text}"
+        interval, values = _read(kind, text, source)
         if interval is not None:
             if len(texts) > 1:
                 raise InputError(
-                    f"{said}: is an interval, beside other values",
+                    f"{source}: is an interval, beside other values",
                     "give it a step, as in `A..B step C`, or remove the other values for samples",
                 )
             return Axis(key, kind.unit, tuple(values), interval)
         found += values
         if len(found) > MOST:
-            raise _too_many(said, len(found))
+            raise _too_many(source, len(found))
     counts = Counter(value.text for value in found)
     twice = next((text for text, many in counts.items() if many > 1), None)
     if twice is not None:
@@ -242,68 +242,68 @@ def split(text: str) -> Iterator[str]:
         yield text[begin:].strip()
 
 
-def _read(kind: Kind, text: str, said: str) -> tuple[Interval | None, list[Value]]:
+def _read(kind: Kind, text: str, source: str) -> tuple[Interval | None, list[Value]]:
     """Parse the text between commas: a value, a range, or an interval with its two ends."""
     if not text:
-        raise InputError(f"{said}: a value is empty", "are there two commas, or one at the end?")
+        raise InputError(f"{source}: a value is empty", "are there two commas, or one at the end?")
     match = None if kind.unit is None else _RANGE.fullmatch(text)
     if match is None:
-        number = kind.number(text, said)
+        number = kind.number(text, source)
         return None, [Value(text) if number is None else kind.value(number)]
-    low, high = (_end(kind, match[name], said) for name in ("low", "high"))
+    low, high = (_end(kind, match[name], source) for name in ("low", "high"))
     if low > high:
         raise InputError(
-            f"{said}: is empty, {match['low'].strip()} is more than {match['high'].strip()}",
+            f"{source}: is empty, {match['low'].strip()} is more than {match['high'].strip()}",
             "a range goes from its least value to its greatest",
         )
     if match["log"] and low <= 0:
         raise InputError(
-            f"{said}: a logarithmic scale cannot begin at {match['low'].strip()}",
+            f"{source}: a logarithmic scale cannot begin at {match['low'].strip()}",
             "begin above 0",
         )
     if match["step"] is not None:
         if match["log"]:
-            raise InputError(f"{said}: step and log exclude each other", "`A..B in N log`")
-        return None, _steps(kind, low, high, _end(kind, match["step"], said), said)
+            raise InputError(f"{source}: step and log exclude each other", "`A..B in N log`")
+        return None, _steps(kind, low, high, _end(kind, match["step"], source), source)
     if match["count"] is not None:
-        return None, _evenly(kind, (low, high), int(match["count"]), said, log=bool(match["log"]))
+        return None, _evenly(kind, (low, high), int(match["count"]), source, log=bool(match["log"]))
     interval = Interval(kind, low, high, bool(match["log"]))
     return interval, [kind.value(low), kind.value(high)]
 
 
-def _end(kind: Kind, text: str, said: str) -> Decimal:
-    number = kind.number(text, said)
+def _end(kind: Kind, text: str, source: str) -> Decimal:
+    number = kind.number(text, source)
     if number is None:
         raise InputError(
-            f"{said}: `{text.strip()}` is not a number, and a range needs numbers",
+            f"{source}: `{text.strip()}` is not a number, and a range needs numbers",
             "as in `100 KB..300 KB step 20 KB`",
         )
     return number
 
 
-def _steps(kind: Kind, low: Decimal, high: Decimal, step: Decimal, said: str) -> list[Value]:
+def _steps(kind: Kind, low: Decimal, high: Decimal, step: Decimal, source: str) -> list[Value]:
     if step <= 0:
-        raise InputError(f"{said}: the step is not above 0", "`A..B step C` goes up from A to B")
+        raise InputError(f"{source}: the step is not above 0", "`A..B step C` goes up from A to B")
     many = int((high - low) / step) + 1
     if many > MOST:
-        raise _too_many(said, many)
+        raise _too_many(source, many)
     return [kind.value(low + step * number) for number in range(many)]
 
 
 def _evenly(
-    kind: Kind, ends: tuple[Decimal, Decimal], many: int, said: str, *, log: bool
+    kind: Kind, ends: tuple[Decimal, Decimal], many: int, source: str, *, log: bool
 ) -> list[Value]:
     if many < 2:
-        raise InputError(f"{said}: a range has at least its two ends", "`A..B in 2`, or more")
+        raise InputError(f"{source}: a range has at least its two ends", "`A..B in 2`, or more")
     if many > MOST:
-        raise _too_many(said, many)
+        raise _too_many(source, many)
     interval = Interval(kind, *ends, log)
     return [interval.at(number / (many - 1)) for number in range(many)]
 
 
-def _too_many(said: str, many: float) -> InputError:
-    told = many if math.isfinite(many) and many < 10**15 else f"{many:.0e}"
-    return InputError(f"{said}: {told} values, more than {MOST}", "give it a larger step")
+def _too_many(source: str, many: float) -> InputError:
+    count = many if math.isfinite(many) and many < 10**15 else f"{many:.0e}"
+    return InputError(f"{source}: {count} values, more than {MOST}", "give it a larger step")
 
 
 def plain(key: str) -> str:

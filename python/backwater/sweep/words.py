@@ -25,14 +25,14 @@ if TYPE_CHECKING:
 DIGITS = 4
 
 
-def words(told: Mapping[str, Any]) -> list[str]:
+def words(answer: Mapping[str, Any]) -> list[str]:
     """Write an answer for people, without its table."""
-    if told["kind"] == "threshold":
+    if answer["kind"] == "threshold":
         lines = []
-        for line in told["lines"]:
-            lines += _line_words(told, line)
+        for line in answer["lines"]:
+            lines += _line_words(answer, line)
         return lines or ["the key has no effect in any variant, so nothing was searched"]
-    return _point_words(told)
+    return _point_words(answer)
 
 
 def tables(answer: Mapping[str, Any]) -> list[tuple[str, Sequence[Mapping[str, Any]]]]:
@@ -94,23 +94,23 @@ def _values(key: str, points: Sequence[Mapping[str, Any]]) -> str:
     """Return the values of a key at some points: all of them, or the least and the greatest."""
     texts = dict.fromkeys(one["values"][key] for one in points if key in one["values"])
     found = [(value.number, text) for text in texts for value in axis(key, [text]).values]
-    told = [shown(key, text, DIGITS) for _, text in found]
+    all_shown = [shown(key, text, DIGITS) for _, text in found]
     numbers = [(number, text) for number, text in found if number is not None]
     if len(numbers) < len(found) or len(found) < 2:
-        return ", ".join(told) or "-"
+        return ", ".join(all_shown) or "-"
     ends = (min(numbers)[1], max(numbers)[1])
     return " to ".join(dict.fromkeys(shown(key, text, DIGITS) for text in ends))
 
 
 def remarks(tests: Sequence[Mapping[str, Any]], base: str | None) -> list[str]:
     """Explain the intervals, differences and p of a table, and list the seeds without a pair."""
-    told = ["± half of the 95 % interval of the mean over the seeds (Student's t)."]
+    lines = ["± half of the 95 % interval of the mean over the seeds (Student's t)."]
     against = [test for test in tests if "base" in test]
     if not against:
-        return told
+        return lines
     pairs = sorted({test["difference"]["n"] for test in against})
-    told.append(f"base: {base}.")
-    told.append(
+    lines.append(f"base: {base}.")
+    lines.append(
         f"Differences seed by seed; p: paired t-test over {series([str(n) for n in pairs])} "
         f"{'pair' if pairs == [1] else 'pairs'} of seeds."
     )
@@ -122,8 +122,8 @@ def remarks(tests: Sequence[Mapping[str, Any]], base: str | None) -> list[str]:
     for some, metrics in left.items():
         seeds = "; ".join(f"{seed} ({why})" for seed, why in some)
         of = "" if len(metrics) == len(against) else f" of {series(metrics)}"
-        told.append(f"Seeds not in the tests{of}: {seeds}.")
-    return told
+        lines.append(f"Seeds not in the tests{of}: {seeds}.")
+    return lines
 
 
 def _of(line: Mapping[str, Any]) -> list[str]:
@@ -131,10 +131,10 @@ def _of(line: Mapping[str, Any]) -> list[str]:
     return of + [f"{key} {shown(key, value)}" for key, value in line["others"].items()]
 
 
-def _line_words(told: Mapping[str, Any], line: Mapping[str, Any]) -> list[str]:
-    key, of = told["key"], _of(line)
+def _line_words(answer: Mapping[str, Any], line: Mapping[str, Any]) -> list[str]:
+    key, of = answer["key"], _of(line)
     begin = f"{', '.join(of)}: " if of else ""
-    condition = told["text"].partition(" where ")[2]
+    condition = answer["text"].partition(" where ")[2]
     outcome = line["outcome"]
     legal = []
     for one in line["refused"]:
@@ -144,11 +144,11 @@ def _line_words(told: Mapping[str, Any], line: Mapping[str, Any]) -> list[str]:
         )
     if outcome == UNKNOWN:
         return [f"{begin}no value was tried yet", *legal]
-    range_ = " to ".join(shown(key, end) for end in told["range"])
+    range_ = " to ".join(shown(key, end) for end in answer["range"])
     if outcome == REFUSED:
         return [f"{begin}no {key} from {range_} is legal: {line['refused'][0]['reason']}"]
     if outcome in (FOUND, EVERYWHERE):
-        lines = _found_words(told, line, begin, condition)
+        lines = _found_words(answer, line, begin, condition)
         return [lines[0], *legal, *lines[1:]]
     first = line["probes"][0]
     at = f"{shown(key, first['text'])}, where the search begins"
@@ -165,7 +165,7 @@ def _line_words(told: Mapping[str, Any], line: Mapping[str, Any]) -> list[str]:
             f"no {key} from {range_}: `{condition}` does not hold at {at} "
             f"({first['hold']} of {first['seeds']} seeds)"
         )
-        other = "smallest" if told["largest"] else "largest"
+        other = "smallest" if answer["largest"] else "largest"
         lines.append(f"it holds at {held}: is the {other} meant?")
     else:
         head = f"no {key} from {range_}: `{condition}` holds at none of the tried values"
@@ -193,10 +193,10 @@ def _probe(key: str, one: Mapping[str, Any]) -> str:
 
 
 def _found_words(
-    told: Mapping[str, Any], line: Mapping[str, Any], begin: str, condition: str
+    answer: Mapping[str, Any], line: Mapping[str, Any], begin: str, condition: str
 ) -> list[str]:
-    key, seeds = told["key"], len(told["seeds"])
-    which = "largest" if told["largest"] else "smallest"
+    key, seeds = answer["key"], len(answer["seeds"])
+    which = "largest" if answer["largest"] else "smallest"
     over = many(seeds, "seed")
     first = f"{begin}{which} {key}: {shown(key, line['answer'])}, with all of {over}"
     if line["outcome"] == EVERYWHERE:
@@ -236,26 +236,28 @@ def _found_words(
     return lines
 
 
-def _point_words(told: Mapping[str, Any]) -> list[str]:
-    condition = told["text"].partition(" where ")[2]
-    within = f", {told['allowed']} of which meet `{condition}` with all seeds" if condition else ""
-    looked = f"{told['designs']} sets of values were tried{within}"
+def _point_words(answer: Mapping[str, Any]) -> list[str]:
+    condition = answer["text"].partition(" where ")[2]
+    within = (
+        f", {answer['allowed']} of which meet `{condition}` with all seeds" if condition else ""
+    )
+    looked = f"{answer['designs']} sets of values were tried{within}"
     failed = []
-    if told["failed"]:
-        failed.append(f"a run failed at {told['failed']} of them, first: {told['error']}")
+    if answer["failed"]:
+        failed.append(f"a run failed at {answer['failed']} of them, first: {answer['error']}")
     failed += [
         f"at {one['designs']} of them {one['metric']} has no value: it {one['why']}"
-        for one in told["valueless"]
+        for one in answer["valueless"]
     ]
-    if (some := told["survivors"]) is not None:
+    if (some := answer["survivors"]) is not None:
         failed.append(
             f"{series(some['metrics'])}: of complete flows only; {some['least']:.0f} to "
             f"{some['most']:.0f} flows of a run are not complete, and `where unfinished == 0` "
             "excludes points with such runs"
         )
-    differ = told.get("unlike", ())
+    differ = answer.get("unlike", ())
     if differ:
-        which = "no point is best" if told["kind"] == "best" else "no front"
+        which = "no point is best" if answer["kind"] == "best" else "no front"
         return [
             *(
                 f"{which}: {_relative(one)} between the points, and the ranking depends on that"
@@ -263,26 +265,26 @@ def _point_words(told: Mapping[str, Any]) -> list[str]:
             ),
             looked,
             *failed,
-            *hints(told["text"], differ),
+            *hints(answer["text"], differ),
         ]
-    if not told["points"]:
+    if not answer["points"]:
         return [f"no point: {looked}", *failed]
-    if told["kind"] == "front":
-        unbeaten = f"no other beats {len(told['points'])} of them in both metrics"
-        return [looked, *failed, unbeaten, *_rounded(told["points"])]
-    one = told["points"][0]
+    if answer["kind"] == "front":
+        unbeaten = f"no other beats {len(answer['points'])} of them in both metrics"
+        return [looked, *failed, unbeaten, *_rounded(answer["points"])]
+    one = answer["points"][0]
     values = [f"{key} = {shown(key, value, DIGITS)}" for key, value in one["values"].items()]
-    name = told["text"].split()[0]
+    name = answer["text"].split()[0]
     test = next((test for test in one["tests"] if test["metric"] == name), None)
     if test is None:
         return [looked, *failed]
-    said = f"best: {', '.join([*([one['variant']] if one['variant'] else []), *values])}: "
+    best = f"best: {', '.join([*([one['variant']] if one['variant'] else []), *values])}: "
     return [
-        said + f"{name} {interval(test['value'])} {unit_of(name)}".rstrip(),
+        best + f"{name} {interval(test['value'])} {unit_of(name)}".rstrip(),
         looked,
         *failed,
         *_rounded([one]),
-        *_alike(told),
+        *_alike(answer),
         "the interval ignores that this is the best of many: new seeds may show a worse value",
     ]
 
@@ -314,17 +316,17 @@ def hints(goal: str, unlike: Sequence[Mapping[str, Any]]) -> list[str]:
     return [f'{names} {verb} no reference: --goal "{begin}{where}{condition}"']
 
 
-def _alike(told: Mapping[str, Any]) -> list[str]:
+def _alike(answer: Mapping[str, Any]) -> list[str]:
     """Return how many other points do not differ clearly from the best one."""
-    others = told["tested"]
+    others = answer["tested"]
     if not others:
         return []
-    if told["alike"] == 0:
+    if answer["alike"] == 0:
         which = f"all {others} others differ"
-    elif told["alike"] == others:
+    elif answer["alike"] == others:
         which = f"none of the {others} others differs clearly"
     else:
-        which = f"{told['alike']} of {others} others do not differ clearly"
+        which = f"{answer['alike']} of {others} others do not differ clearly"
     return [f"{which} from it (paired t-tests over the seeds, p < 0.05)"]
 
 

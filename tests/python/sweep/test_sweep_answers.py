@@ -253,7 +253,7 @@ def test_a_paired_test_says_which_seeds_have_no_part_in_it() -> None:
         "m",
     )
     assert test is not None
-    told = test.told()
+    told = test.as_json()
     assert told["difference"]["n"] == 2
     assert told["left_out"] == [
         {"seed": 2, "why": "failed here"},
@@ -266,7 +266,7 @@ def test_a_paired_test_says_which_seeds_have_no_part_in_it() -> None:
     assert "Seeds not in the tests: 2 (failed here); 3 (no value here)" in said
     whole = paired(rows({1: 1.0, 2: 2.0}), rows({1: 1.0, 2: 3.0}), "m")
     assert whole is not None
-    assert "without a part" not in " ".join(remarks([whole.told()], "b"))
+    assert "Seeds not in" not in " ".join(remarks([whole.as_json()], "b"))
 
 
 def design(number: int, *values: float) -> Design:
