@@ -1,8 +1,8 @@
-"""Why a run came out as it did: what was paused behind what, and what each flow waited for.
+"""Explains the outcome of a run: which queue paused which, and what each flow waited for.
 
-`evidence` gets a run with its causes recorded, `pauses` makes a tree of its pauses, `waits`
-itemises the delay of its flows, `divergence` finds where two runs part. `words` and `parted` say
-all of it.
+`evidence` provides a run with recorded causes, `pauses` makes a tree of its pauses, `waits`
+itemises the delay of its flows, and `divergence` finds where two runs part. `words` and `parted`
+write the text.
 """
 
 from __future__ import annotations

@@ -1,4 +1,4 @@
-"""Where and when two runs first differ: both are done again, side by side, until they do."""
+"""Finds where and when two runs first differ, by repeating both side by side."""
 
 from __future__ import annotations
 
@@ -13,14 +13,14 @@ from backwater.stopping import interruptible
 if TYPE_CHECKING:
     from backwater.why.evidence import Evidence
 
-# What is recorded makes no difference to a run.
+# Keys that do not change the course of a run.
 IDLE = ("output.", "title")
 
 
 def diverge(a: Evidence, b: Evidence) -> dict[str, Any]:
-    """Give the first frame and the first control message that two runs do not share.
+    """Return the first frame and the first control message in which two runs differ.
 
-    `keys`: values of the scenarios that differ; `frames`, `control`: (of a, of b), or None. Raises
+    `keys`: differing values of the scenarios; `frames`, `control`: (of a, of b), or None. Raises
     `backwater.ScenarioError` if the networks differ, `backwater.Interrupted` on Ctrl-C or SIGTERM.
     """
     pair = _core.Divergence(a.scenario.complete(), a.seed, b.scenario.complete(), b.seed)

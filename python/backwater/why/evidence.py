@@ -1,6 +1,6 @@
-"""Gets a run with its causes recorded: the run itself where it has them, else the run repeated.
+"""Provides a run with recorded causes: the run itself if it has them, or else a repetition.
 
-Runs are deterministic, and recording moves nothing: the fingerprint of the repeated run says so.
+Runs are deterministic, and recording changes nothing: the repeated run has the same fingerprint.
 """
 
 from __future__ import annotations
@@ -24,25 +24,25 @@ if TYPE_CHECKING:
 
 PAUSE_CAUSES = "output.pause_causes"
 CAUSES: dict[str, list[str] | bool] = {"output.waits": ["all"], PAUSE_CAUSES: True}
-"""Keys with which a run records its causes."""
+"""Keys that make a run record its causes."""
 
 
 @dataclass(frozen=True)
 class Evidence:
-    """A run whose causes are recorded."""
+    """A run with recorded causes."""
 
     run: Run
     scenario: Scenario
-    """What was run, without the recording."""
+    """The scenario of the run, without the recording."""
     seed: int
     repeated: bool
-    """Whether the run was done again for its causes."""
+    """Whether the run was repeated to record its causes."""
     error: str | None
-    """What ended the run before its time, if anything did."""
+    """The error that ended the run early; None: no error."""
     cut_short: str | None = None
-    """How the run that was done before ended, if it left nothing to compare the repeated one to."""
+    """How the earlier run ended, if it has no fingerprint of its whole to compare with."""
     unrecorded: tuple[str, ...] = ()
-    """Keys of what is not recorded, where the run cannot be done again."""
+    """Keys of recordings that the run lacks, if it cannot be repeated."""
 
 
 def evidence(
@@ -52,12 +52,12 @@ def evidence(
     progress: Progress | None = None,
     control: str | None = None,
 ) -> Evidence:
-    """Give a run of `scenario` with the waits of all flows and all pauses recorded.
+    """Return a run of `scenario` with the waits of all flows and all pauses recorded.
 
-    `earlier` is a run of it that was done before, perhaps without. `control`: a class that only
-    another program has, so that nothing is run and what was recorded must do. Raises
-    `InputError` if the run cannot be repeated as it was, and `backwater.Interrupted` on Ctrl-C or
-    SIGTERM.
+    `earlier`: an earlier run, perhaps without recorded causes. `control`: a class that only another
+    program has, so that nothing runs here and the records of `earlier` must suffice. Raises
+    `InputError` if the repetition differs from the earlier run, or if the records do not suffice;
+    `backwater.Interrupted` on Ctrl-C or SIGTERM.
     """
     if earlier is not None and earlier.status == "done" and _has_causes(earlier):
         return Evidence(earlier, scenario, seed, False, None)
@@ -84,21 +84,21 @@ def evidence(
 
 
 def uncomparable(earlier: Run) -> str | None:
-    """Say how a run ended that has no fingerprint of its whole, and cannot be compared."""
+    """Return how a run without a fingerprint of its whole ended; None: it has one."""
     whole = earlier.status in ("done", "failed") and earlier.fingerprint is not None
     return None if whole else ending(earlier.manifest)
 
 
 def _recorded(scenario: Scenario, seed: int, earlier: Run | None, control: str) -> Evidence:
-    """Give a run that cannot be done again, if it has recorded what its flows waited for."""
+    """Return a run that cannot be repeated, if it has recorded the waits of its flows."""
     if earlier is None or earlier.status != "done" or not _has_waits(earlier):
         which = "there is no such run"
         if earlier is not None:
-            which = f"{earlier.directory}: not all that flows waited for is recorded"
+            which = f"{earlier.directory}: some waits of flows are not recorded"
         if earlier is not None and (ended := ending(earlier.manifest)) is not None:
             which = f"{earlier.directory}: {ended}"
         raise InputError(
-            f"{which}, and it cannot be done again here: {why_not(control)}",
+            f"{which}, and it cannot be repeated here: {why_not(control)}",
             f"there: {in_python(CAUSES, f'out=DIR, seed={seed}')}",
         )
     paused = port_totals(earlier).get("pauses_received", 0)
@@ -110,19 +110,19 @@ def _has_causes(run: Run) -> bool:
 
 
 def _has_waits(run: Run) -> bool:
-    """Whether a run has recorded what all its flows waited for."""
+    """Whether a run has recorded the waits of all its flows."""
     waits = run.scenario.get("output", {}).get("waits") or []
     return "all" in waits or (bool(waits) and set(groups(run)) <= set(waits))
 
 
 def _compare(earlier: Run, run: Run) -> None:
-    """See that a run was repeated as it was."""
+    """Refuse a repetition whose fingerprint differs. Raises `InputError`."""
     if earlier.fingerprint == run.fingerprint:
         return
     versions = earlier.manifest.get("versions")
     other = "" if versions == _core.version() else "; it was made by another version or build"
     raise InputError(
-        f"{earlier.directory}: the run cannot be repeated as it was: its fingerprint is "
-        f"{earlier.fingerprint}, and now {run.fingerprint}{other}",
-        "run it again with `backwater run`, and ask of that",
+        f"{earlier.directory}: the repeated run differs: its fingerprint was "
+        f"{earlier.fingerprint}, and is now {run.fingerprint}{other}",
+        "make a new run with `backwater run`, and explain that one",
     )

@@ -1,4 +1,4 @@
-"""All that is known of why a run came out as it did, as what JSON holds. Times are picoseconds."""
+"""Collects the facts that explain a run, as JSON holds them. Times are in ps."""
 
 from __future__ import annotations
 
@@ -19,17 +19,17 @@ if TYPE_CHECKING:
     from backwater.results import Run
     from backwater.why.evidence import Evidence
 
-# Unfinished flows that are told one by one.
+# The most unfinished flows to list one by one.
 TOLD = 20
 
 
 def facts(found: Evidence, wanted: Sequence[str] = ()) -> dict[str, Any]:
-    """Explain a run; `wanted`: groups and flows to itemise, instead of one of every group."""
+    """Explain a run; `wanted`: groups and flows to itemise, instead of one flow per group."""
     run = found.run
-    check_wanted(run, wanted)
+    chosen = numbered(run, wanted)
     end_ps = run.summary.get("time_ps", 0)
     roots = tree(run.pauses, end_ps) if run.pauses.num_rows else []
-    told = {
+    content = {
         "title": run.manifest.get("title"),
         "seed": found.seed,
         "fingerprint": run.fingerprint,
@@ -49,25 +49,25 @@ def facts(found: Evidence, wanted: Sequence[str] = ()) -> dict[str, Any]:
         # None: the whole link.
         "paused_classes": pc.unique(run.pauses["class"]).to_pylist() if run.pauses.num_rows else [],
         "carried_classes": _carried(run),
-        "pause_roots": [root.told() for root in roots],
+        "pause_roots": [root.as_json() for root in roots],
         "paused_ports": len({(place.node, place.port) for _, place in flat(roots)}),
         "deadlock": run.summary.get("deadlock"),
         "unfinished": _unfinished(run),
         "jobs": paths(run, flat(roots)),
         "waits": sums(run),
-        "delays": itemised(run.flows, run.waits, flat(roots), numbered(run, wanted)),
+        "delays": itemised(run.flows, run.waits, flat(roots), chosen),
     }
-    named: dict[str, Any] = with_hosts(told, host_names(run.scenario))
+    named: dict[str, Any] = with_hosts(content, host_names(run.scenario))
     return named
 
 
 def check_wanted(run: Run, wanted: Sequence[str]) -> None:
-    """Refuse groups and flows that a run has not. Of a run without flows nothing is known."""
+    """Refuse groups and flows that a run does not have, unless it has no table of flows."""
     numbered(run, wanted)
 
 
 def numbered(run: Run, wanted: Sequence[str]) -> list[str]:
-    """Give groups and flow_ids for what is `wanted`: these, or GROUP:N. Raises `InputError`."""
+    """Return groups and flow_ids for `wanted`: these, or GROUP:N. Raises `InputError`."""
     flows = run.flows
     if not wanted or flows.num_rows == 0:
         return []
@@ -81,8 +81,8 @@ def numbered(run: Run, wanted: Sequence[str]) -> list[str]:
         if name not in numbers:
             raise InputError(
                 f"--flow {name}: the run has no such flow or group of flows",
-                f"groups: {', '.join(known)}; GROUP:N is flow N of one; or a flow_id of the table "
-                "flows",
+                f"groups: {', '.join(known)}; GROUP:N is flow N of a group; or a flow_id of the "
+                "table flows",
             )
     return [numbers[name] for name in wanted]
 
@@ -95,7 +95,7 @@ def _first_pause(run: Run) -> dict[str, Any] | None:
 
 
 def _dropped(run: Run) -> list[dict[str, Any]]:
-    """Ports at which frames were dropped for want of memory, the one with most bytes first."""
+    """Return the ports that dropped frames for want of memory, the most bytes first."""
     ports = run.ports
     if ports.num_rows == 0:
         return []
@@ -113,14 +113,14 @@ def _dropped(run: Run) -> list[dict[str, Any]]:
 
 
 def _carried(run: Run) -> list[int]:
-    """Classes of the data and of its acknowledgements."""
+    """Return the classes of data and of acknowledgements."""
     of_data: list[Any] = pc.unique(run.flows["class"]).to_pylist() if run.flows.num_rows else []
     ack = run.scenario.get("ack", {}).get("class")
     return sorted({*of_data, *([] if ack is None else [ack])})
 
 
 def _lost(run: Run, total: str, column: str) -> dict[str, Any]:
-    """How many frames a run lost otherwise, and at which ports, the one with most first."""
+    """Return how many frames a run lost for another reason, by port, the most first."""
     ports = run.ports
     rows = []
     if ports.num_rows:
@@ -130,7 +130,7 @@ def _lost(run: Run, total: str, column: str) -> dict[str, Any]:
 
 
 def _cut(run: Run) -> dict[str, Any]:
-    """How many packets were trimmed, and at which ports, the one with most first."""
+    """Return how many packets were trimmed, by port, the most first."""
     counts = sorted(cut_by_port(run).items(), key=lambda one: (-one[1], one[0]))
     peers = run.ports.select(["node", "port", "peer"]).to_pylist() if counts else []
     peer = {(row["node"], row["port"]): row["peer"] for row in peers}
@@ -142,7 +142,7 @@ def _cut(run: Run) -> dict[str, Any]:
 
 
 def _control(run: Run) -> list[dict[str, Any]]:
-    """Of each kind of control message the first, and how many there were; in order of time."""
+    """Return the first control message of each kind and the number of its kind, by time."""
     control = run.control
     if control.num_rows == 0:
         return []

@@ -1,18 +1,19 @@
-"""The critical path of each job with what its transfers waited for, and waits summed up."""
+"""Explains the critical path of each job, and sums up the waits of all flows."""
 
 from __future__ import annotations
 
 from collections import defaultdict
 from typing import TYPE_CHECKING, Any
 
-import pyarrow as pa
 import pyarrow.compute as pc
 
 from backwater.jobs import TRANSFER, critical_path, last_instances
-from backwater.why.waits import told
+from backwater.why.waits import gathered, listed, of_flows
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
+
+    import pyarrow as pa
 
     from backwater.jobs import Leg
     from backwater.results import Run
@@ -20,7 +21,7 @@ if TYPE_CHECKING:
 
 
 def paths(run: Run, roots: Sequence[tuple[Branch, Branch]]) -> list[dict[str, Any]]:
-    """Give the critical path of the instance of each job that was complete last."""
+    """Return the critical path of each job, for the instance that was complete last."""
     return [_path(run, job, instance, roots) for job, instance in last_instances(run)]
 
 
@@ -28,20 +29,15 @@ def _path(
     run: Run, job: str, instance: int, roots: Sequence[tuple[Branch, Branch]]
 ) -> dict[str, Any]:
     legs = critical_path(run, job, instance)
-    ids = pa.array([leg.transfer["flow_id"] for leg in legs if leg.transfer], pa.uint64())
-    names = ["flow_id", "group", "src", "dst", "ideal_fct_ps"]
-    flows = {row["flow_id"]: row for row in _of(run.flows, ids, names)}
-    waits: dict[int, list[dict[str, Any]]] = defaultdict(list)
-    for row in _of(run.waits, ids):
-        waits[row["flow_id"]].append(row)
-    met = {row["behind_flow"] for rows in waits.values() for row in rows} - {None}
-    others = _of(run.flows, pa.array(sorted(met), pa.uint64()), ["flow_id", "src", "dst"])
-    about = {row["flow_id"]: row for row in others}
+    ids = {leg.transfer["flow_id"] for leg in legs if leg.transfer}
+    names = ["flow_id", "ideal_fct_ps"]
+    ideal = {row["flow_id"]: row["ideal_fct_ps"] for row in of_flows(run.flows, ids, names)}
+    waits, about = gathered(run.flows, run.waits, ids)
     of = (pc.field("job") == job) & (pc.field("instance") == instance)
     [row] = run.jobs.filter(of).to_pylist()
-    said = [_leg(leg, flows, waits, about, roots) for leg in legs]
+    parts = [_leg(leg, ideal, waits, about, roots) for leg in legs]
     causes: dict[str, int] = defaultdict(int)
-    for one in said:
+    for one in parts:
         for item in one.get("items", ()):
             causes[item["cause"]] += item["wait_ps"]
     return {
@@ -50,18 +46,18 @@ def _path(
         "instances": run.jobs.filter(pc.field("job") == job).num_rows,
         "complete": row["end_ps"] is not None,
         "jct_ps": row["duration_ps"],
-        "legs": said,
+        "legs": parts,
         "by_kind": _by_kind(legs),
         "waited": [
             {"cause": cause, "wait_ps": time}
             for cause, time in sorted(causes.items(), key=lambda one: -one[1])
         ],
-        "ideal_ps": sum(one.get("ideal_fct_ps") or 0 for one in said),
+        "ideal_ps": sum(one.get("ideal_fct_ps") or 0 for one in parts),
     }
 
 
 def _by_kind(legs: list[Leg]) -> list[dict[str, Any]]:
-    """Sum the legs up by what they are, the kind that took longest first."""
+    """Sum up the legs by kind and label, the longest time first."""
     times: dict[tuple[str, str | None], list[int]] = defaultdict(list)
     for leg in legs:
         label = leg.transfer["step"] if leg.transfer else leg.label
@@ -74,7 +70,7 @@ def _by_kind(legs: list[Leg]) -> list[dict[str, Any]]:
 
 def _leg(
     leg: Leg,
-    flows: dict[int, dict[str, Any]],
+    ideal: dict[int, int | None],
     waits: dict[int, list[dict[str, Any]]],
     about: dict[int, dict[str, Any]],
     roots: Sequence[tuple[Branch, Branch]],
@@ -89,34 +85,22 @@ def _leg(
     if leg.kind != TRANSFER or leg.transfer is None:
         return one
     flow = leg.transfer["flow_id"]
-    items = told(waits[flow], about, roots)
+    items = listed(waits[flow], about, roots)
     waited = sum(item["wait_ps"] for item in items)
-    ideal = flows.get(flow, {}).get("ideal_fct_ps")
+    alone = ideal.get(flow)
     return {
         **one,
         **leg.transfer,
-        "ideal_fct_ps": ideal,
+        "ideal_fct_ps": alone,
         "waited_ps": waited,
-        # Its acknowledgements, where the job waits for them, and its own frames.
-        "rest_ps": None if ideal is None else leg.duration_ps - ideal - waited,
+        # Acknowledgements, if the job waits for them, and the delay of its own frames.
+        "rest_ps": None if alone is None else leg.duration_ps - alone - waited,
         "items": items,
     }
 
 
-def _of(
-    table: pa.Table,
-    ids: Any,  # noqa: ANN401 - pyarrow's stubs want the type of what an array holds
-    names: list[str] | None = None,
-) -> list[dict[str, Any]]:
-    if not table.num_rows:
-        return []
-    found = table.filter(pc.is_in(table["flow_id"], ids))
-    rows: list[dict[str, Any]] = (found if names is None else found.select(names)).to_pylist()
-    return rows
-
-
 def sums(run: Run) -> dict[str, Any]:
-    """Sum the waits of all flows up by cause, link, sending host and group, longest first.
+    """Sum up the waits of all flows by cause, link, sending host and group, longest first.
 
     Each list sums to `total_ps`.
     """

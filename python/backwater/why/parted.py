@@ -1,4 +1,4 @@
-"""Says in words where and when two runs first differ."""
+"""Describes in words where and when two runs first differ."""
 
 from __future__ import annotations
 
@@ -10,15 +10,15 @@ from backwater.wording import us_text
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterator
 
-# Rows of two runs, None where one has nothing more.
+# A row of each run; None if a run has no further row.
 Pair = tuple["dict[str, Any] | None", "dict[str, Any] | None"]
 
-# Differing values that are told one by one.
+# The most differing values to list.
 KEYS = 12
 
 
 def divergence_words(found: dict[str, Any], names: tuple[str, str]) -> Iterator[str]:
-    """Say where two runs first differ."""
+    """Yield lines that describe where two runs first differ."""
     a, b = names
     yield "Where they part"
     if found["seeds"][0] != found["seeds"][1]:
@@ -26,20 +26,20 @@ def divergence_words(found: dict[str, Any], names: tuple[str, str]) -> Iterator[
     yield from _keys(found["keys"], names)
     frames, control = found["frames"], found["control"]
     if frames is None and control is None:
-        yield f"They do not: {found['same_frames']} frames and all control messages are the same."
+        yield f"Nowhere: {found['same_frames']} frames and all control messages are the same."
         return
     if control is not None:
-        yield from _sided("The first control message that they do not share", control, names, _said)
+        yield from _sided("The first control message that differs", control, names, _message)
     if frames is None:
         yield f"All {found['same_frames']} frames are the same."
         return
-    yield f"{found['same_frames']} frames left ports alike, in content and time."
-    yield from _sided("The first that does not", frames, names, _left)
+    yield f"{found['same_frames']} frames have the same content and time."
+    yield from _sided("The first frame that differs", frames, names, _frame)
     yield _fired(frames, control, a, b)
 
 
 def _keys(keys: list[dict[str, Any]], names: tuple[str, str]) -> Iterator[str]:
-    """Say which values differ; a table that only one has is one line."""
+    """Yield a line per differing value; a table that only one run has is one line."""
     tables: dict[str, list[dict[str, Any]]] = {}
     for key in keys:
         tables.setdefault(key["key"].partition(".")[0], []).append(key)
@@ -54,7 +54,7 @@ def _keys(keys: list[dict[str, Any]], names: tuple[str, str]) -> Iterator[str]:
         yield f"Values that differ ({names[0]} | {names[1]}):"
     yield from lines[:KEYS]
     if len(lines) > KEYS:
-        yield f"  ... and {len(lines) - KEYS} further ones"
+        yield f"  ... and {len(lines) - KEYS} more"
 
 
 def _absent(value: str | None) -> str:
@@ -62,14 +62,14 @@ def _absent(value: str | None) -> str:
 
 
 def _sided(
-    what: str, rows: Pair, names: tuple[str, str], say: Callable[[dict[str, Any]], str]
+    what: str, rows: Pair, names: tuple[str, str], describe: Callable[[dict[str, Any]], str]
 ) -> Iterator[str]:
     yield f"{what}:"
     for name, row in zip(names, rows, strict=True):
-        yield f"  {name}: {'nothing by then' if row is None else say(row)}"
+        yield f"  {name}: {'nothing by then' if row is None else describe(row)}"
 
 
-def _said(row: dict[str, Any]) -> str:
+def _message(row: dict[str, Any]) -> str:
     parts = [f"at {us_text(row['time_ps'])} {row['node']} sent {row['kind']}"]
     if row["to"] is not None:
         parts.append(f"to {row['to_host']}")
@@ -80,7 +80,7 @@ def _said(row: dict[str, Any]) -> str:
     return " ".join(parts)
 
 
-def _left(row: dict[str, Any]) -> str:
+def _frame(row: dict[str, Any]) -> str:
     flow = "" if row["flow_id"] is None else f" of {flow_name(row)}"
     offset = "" if row["offset_bytes"] is None else f", byte {row['offset_bytes']} on"
     marked = ", marked (ECN)" if row["marked"] else ""
@@ -91,9 +91,9 @@ def _left(row: dict[str, Any]) -> str:
 
 def _fired(frames: Pair, control: Pair | None, a: str, b: str) -> str:
     at = min(row["time_ps"] for row in frames if row is not None)
-    said = [row for row in control or () if row is not None and row["time_ps"] <= at]
-    if said:
-        first = min(said, key=lambda row: row["time_ps"])
+    earlier = [row for row in control or () if row is not None and row["time_ps"] <= at]
+    if earlier:
+        first = min(earlier, key=lambda row: row["time_ps"])
         only = a if control is not None and control[0] is first else b
         when = f"at {us_text(first['time_ps'])} in {first['node']}"
         return f"So {first['kind']} fired first: {when}, in {only}."
@@ -101,4 +101,4 @@ def _fired(frames: Pair, control: Pair | None, a: str, b: str) -> str:
     if one is not None and other is not None and one["marked"] != other["marked"]:
         where = one if one["marked"] else other
         return f"So a mark (ECN) came first: at {where['node']}, in {a if where is one else b}."
-    return "No control message and no mark differs before: a node sends of itself what it did not."
+    return "No control message or mark differs before it: a node itself sends a different frame."

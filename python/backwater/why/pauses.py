@@ -1,9 +1,9 @@
-"""The tree of a run's pauses: which queue had whom paused, and how far that spread.
+"""The tree of a run's pauses: which queue caused each pause, and how far pauses spread.
 
-A pause stands behind an egress queue of the node that asked for it: the one with most of what must
-leave before it ends. Where the neighbour there has paused that queue since something last began to
-wait in it, that pause is the parent; where it has not, the queue is a root. A pause of a place that
-is above it already, as in a ring, is counted there, so that no path goes round.
+A pause is behind an egress queue of the node that requested it: the queue with most of the bytes
+that must leave before it ends. If the neighbour there has paused that queue since frames last began
+to wait in it, that pause is the parent. If not, the queue is a root. A pause of a place that is
+already above it, as in a ring, counts there, so that no path is a cycle.
 """
 
 from __future__ import annotations
@@ -19,18 +19,18 @@ if TYPE_CHECKING:
 FOREVER = 1 << 63
 # Causes of a pause that are faults.
 STORM, SLOW = "pause-storm", "slow-receiver"
-# Places below one another that are told one by one.
+# The most places below one another in the JSON form.
 DEPTH = 64
 
 
 @dataclass
 class Branch:
-    """One place that was paused, as far as that came from the place above it."""
+    """A paused place, with its pauses that the place above it caused."""
 
     where: str
-    """The paused port, or of a root the queue that others stood behind."""
+    """The paused port; for a root, the queue that others were paused behind."""
     asked_by: str | None
-    """The node that asked; None of a root."""
+    """The node that requested the pauses; None for a root."""
     node: str
     port: int | None
     pauses: int = 0
@@ -47,8 +47,8 @@ class Branch:
         self.longest_ps = max(self.longest_ps, lasted)
         self.first_ps = min(self.first_ps, pause["asked_ps"])
 
-    def told(self, depth: int = DEPTH) -> dict[str, Any]:
-        """All of it for JSON, down to `depth` places below this; `deeper` counts the others."""
+    def as_json(self, depth: int = DEPTH) -> dict[str, Any]:
+        """Return the tree for JSON, `depth` places deep; `deeper` counts the places below."""
         branches = sorted(self.branches.values(), key=lambda b: (-b.paused_ps, b.where))
         return {
             "where": self.where,
@@ -59,12 +59,12 @@ class Branch:
             "paused_ps": self.paused_ps,
             "longest_ps": self.longest_ps,
             "first_ps": self.first_ps,
-            "branches": [branch.told(depth - 1) for branch in branches] if depth else [],
+            "branches": [branch.as_json(depth - 1) for branch in branches] if depth else [],
             "deeper": 0 if depth else len(self.below()),
         }
 
     def below(self) -> list[Branch]:
-        """Every place below this."""
+        """Return all places below this one."""
         found: list[Branch] = []
         left = [self]
         while left:
@@ -75,19 +75,19 @@ class Branch:
 
 
 def queue_name(node: str, port: int, peer: str, queue: int | None) -> str:
-    """Name a queue as the messages of a run do."""
+    """Name a queue as messages of runs do."""
     return f"{node} port {port} (to {peer})" + ("" if queue is None else f" class {queue}")
 
 
 def paused_name(pause: dict[str, Any]) -> str:
-    """Name what a pause stopped."""
+    """Name the port and class that a pause stopped."""
     return queue_name(pause["peer"], pause["peer_port"], pause["node"], pause["class"])
 
 
 def behind_name(pause: dict[str, Any]) -> str:
-    """Name what a pause stood behind, or the fault that it is."""
+    """Name the queue that a pause was behind, or its fault."""
     if pause.get("cause") == STORM:
-        return f"{pause['node']}, in a storm of pauses (a fault)"
+        return f"{pause['node']}, in a pause storm (a fault)"
     if pause.get("cause") == SLOW:
         return f"{pause['node']}, a slow receiver (a fault), whose buffer held the frames"
     if pause["behind_port"] is None:
@@ -97,11 +97,11 @@ def behind_name(pause: dict[str, Any]) -> str:
 
 
 def tree(pauses: pa.Table, end_ps: int) -> list[Branch]:
-    """Give the roots, the one that paused longest first; `end_ps` is the end of the run."""
+    """Return the roots, the longest pauses first; `end_ps`: the end of the run."""
     rows = sorted(pauses.to_pylist(), key=lambda row: (row["asked_ps"], row["start_ps"]))
     roots: dict[tuple[Any, ...], Branch] = {}
     paths: dict[int, list[Branch]] = {}
-    # Of each port that was paused: when pauses of it began, in order, and which these are.
+    # For each paused port: the starts of its pauses, in order, and their numbers.
     begun: dict[tuple[str, int], tuple[list[int], list[int]]] = defaultdict(lambda: ([], []))
     for number, row in enumerate(rows):
         parent = _parent(row, rows, begun)
@@ -137,7 +137,7 @@ def _parent(
     rows: list[dict[str, Any]],
     begun: dict[tuple[str, int], tuple[list[int], list[int]]],
 ) -> int | None:
-    """The last pause of the queue that this one stands behind, if it held it while that filled."""
+    """Return the last pause of the queue behind this one, if it lasted while that queue filled."""
     if row["behind_port"] is None or (row["node"], row["behind_port"]) not in begun:
         return None
     starts, numbers = begun[row["node"], row["behind_port"]]
@@ -151,5 +151,5 @@ def _parent(
 
 
 def flat(roots: list[Branch]) -> list[tuple[Branch, Branch]]:
-    """Every paused place with the root that it goes back to."""
+    """Return every paused place with its root."""
     return [(root, branch) for root in roots for branch in root.below()]

@@ -1,4 +1,4 @@
-"""What flows waited for, itemised: the sum is their delay against the idle network."""
+"""Itemises the waits of flows, whose sum is their delay against the idle network."""
 
 from __future__ import annotations
 
@@ -9,12 +9,12 @@ import pyarrow as pa
 import pyarrow.compute as pc
 
 if TYPE_CHECKING:
-    from collections.abc import Sequence
+    from collections.abc import Collection, Sequence
 
     from backwater.why.pauses import Branch
 
 COUNTS = ("packets", "retransmitted", "inferred_lost", "timeouts", "marked")
-"""What the table of flows counts of each that may have made it slow."""
+"""Columns of the table of flows that may explain why a flow was slow."""
 
 
 def itemised(
@@ -23,19 +23,36 @@ def itemised(
     roots: Sequence[tuple[Branch, Branch]],
     wanted: Sequence[str],
 ) -> list[dict[str, Any]]:
-    """Itemise flows: of every group the one that waited longest, or those that are `wanted`.
+    """Itemise the waits of the `wanted` flows, or of the longest-waiting flow of every group.
 
-    `wanted` are labels of groups and flow_ids; `roots` says what each paused place goes back to.
+    `wanted`: labels of groups and flow_ids. `roots`: pairs of a root and a place paused behind it.
     """
     chosen = _chosen(flows, waits, wanted)
-    ids = pa.array([flow["flow_id"] for flow in chosen], pa.uint64())
-    by_flow: dict[int, list[dict[str, Any]]] = defaultdict(list)
-    for row in waits.filter(pc.is_in(waits["flow_id"], ids)).to_pylist() if waits.num_rows else []:
-        by_flow[row["flow_id"]].append(row)
-    met = {row["behind_flow"] for rows in by_flow.values() for row in rows} - {None}
-    others = flows.filter(pc.is_in(flows["flow_id"], pa.array(sorted(met), pa.uint64())))
-    about = {row["flow_id"]: row for row in others.select(["flow_id", "src", "dst"]).to_pylist()}
+    by_flow, about = gathered(flows, waits, {flow["flow_id"] for flow in chosen})
     return [_one(flow, by_flow[flow["flow_id"]], about, roots) for flow in chosen]
+
+
+def of_flows(
+    table: pa.Table, ids: Collection[int], names: Sequence[str] | None = None
+) -> list[dict[str, Any]]:
+    """Return the rows of some flows, with the columns `names` or all."""
+    if not table.num_rows:
+        return []
+    found = table.filter(pc.is_in(table["flow_id"], pa.array(sorted(ids), pa.uint64())))
+    rows: list[dict[str, Any]] = found.select(names or found.column_names).to_pylist()
+    return rows
+
+
+def gathered(
+    flows: pa.Table, waits: pa.Table, ids: Collection[int]
+) -> tuple[dict[int, list[dict[str, Any]]], dict[int, dict[str, Any]]]:
+    """Return the waits of some flows by flow_id, and the flows that they waited behind."""
+    by_flow: dict[int, list[dict[str, Any]]] = defaultdict(list)
+    for row in of_flows(waits, ids):
+        by_flow[row["flow_id"]].append(row)
+    behind = {row["behind_flow"] for rows in by_flow.values() for row in rows} - {None}
+    others = of_flows(flows, behind, ["flow_id", "src", "dst"])
+    return by_flow, {row["flow_id"]: row for row in others}
 
 
 def _chosen(flows: pa.Table, waits: pa.Table, wanted: Sequence[str]) -> list[dict[str, Any]]:
@@ -52,11 +69,9 @@ def _chosen(flows: pa.Table, waits: pa.Table, wanted: Sequence[str]) -> list[dic
         flow, group = row["flow_id"], row["group"]
         if group not in longest or waited.get(flow, 0) > longest[group][0]:
             longest[group] = (waited.get(flow, 0), flow)
-    numbers = [int(name) for name in wanted if name.isdecimal()] + [
-        flow for _, flow in longest.values()
-    ]
-    found = flows.filter(pc.is_in(flows["flow_id"], pa.array(sorted(set(numbers)), pa.uint64())))
-    return found.sort_by("flow_id").to_pylist()
+    numbers = {int(name) for name in wanted if name.isdecimal()}
+    found = of_flows(flows, numbers | {flow for _, flow in longest.values()})
+    return sorted(found, key=lambda flow: flow["flow_id"])
 
 
 def _one(
@@ -68,7 +83,7 @@ def _one(
     ideal, took = flow["ideal_fct_ps"], flow["fct_last_byte_ps"]
     waited = sum(row["wait_ps"] for row in waits)
     delay = None if took is None or ideal is None else took - ideal
-    items = told(waits, about, roots)
+    items = listed(waits, about, roots)
     return {
         "flow_id": flow["flow_id"],
         "group": flow["group"],
@@ -82,18 +97,18 @@ def _one(
         **{name: flow[name] for name in COUNTS},
         "delay_ps": delay,
         "waited_ps": waited,
-        # What of its own frames took longer, or less, than in the idle network.
+        # How much longer, or shorter, its own frames took than in the idle network.
         "own_ps": None if delay is None else delay - waited,
         "items": items,
     }
 
 
-def told(
+def listed(
     waits: list[dict[str, Any]],
     about: dict[int, dict[str, Any]],
     roots: Sequence[tuple[Branch, Branch]],
 ) -> list[dict[str, Any]]:
-    """Give the waits of a flow, longest first; `about` knows the flows that it waited behind."""
+    """Return the waits of a flow, longest first; `about`: the flows that it waited behind."""
     items = []
     for row in sorted(waits, key=lambda row: (-row["wait_ps"], row["node"], row["cause"])):
         item = {
@@ -115,7 +130,7 @@ def _named(other: dict[str, Any] | None, row: dict[str, Any]) -> dict[str, Any] 
 
 
 def _roots(row: dict[str, Any], roots: Sequence[tuple[Branch, Branch]]) -> list[str]:
-    """What the pauses of a port go back to, the root with most of their time first."""
+    """Return the roots of a port's pauses, the one with the longest pauses first."""
     times: dict[str, int] = defaultdict(int)
     for root, place in roots:
         if (place.node, place.port) == (row["node"], row["port"]):

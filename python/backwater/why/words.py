@@ -1,4 +1,4 @@
-"""Says in words and numbers what the facts of a run are. Every number has its unit."""
+"""Describes the facts of a run in words and numbers. Every number has its unit."""
 
 from __future__ import annotations
 
@@ -11,38 +11,38 @@ from backwater.wording import many, sent_again, size, us_text
 if TYPE_CHECKING:
     from collections.abc import Iterator
 
-# Branches of a tree and items of a flow that are told one by one.
+# The most branches of a tree, and items of a flow, to list.
 BRANCHES = 6
 ITEMS = 12
-# Parts of a critical path, and waits of each.
-LEGS_TOLD = 20
+# The most parts of a critical path to list, and waits of each.
+LEGS_SHOWN = 20
 LEG_WAITS = 3
 LEGS = {
     "transfer": "transfers of {}",
     "compute": "computed {}",
-    "held": "nothing: the next step had a time to wait for, or an acknowledgement",
+    "held": "nothing: the next step waited for its start time or an acknowledgement",
     "unrecorded": "not recorded",
 }
 
 CAUSES = {
     "control-frames": "the port sent acknowledgements or control frames",
-    "gate": "{} held its queue at the port shut",
-    "credit": "a mechanism let no frame of its queue start, as where credits are used up",
+    "gate": "{} kept the gate of its queue closed",
+    "credit": "a mechanism let no frame of its queue start, for example without credits",
     "lane": "{} held it in an isolation queue",
-    "fabric": "the switch's fabric had not brought it to the port",
+    "fabric": "the switch's fabric had not yet delivered it to the port",
     "receiver": "the receiver was slow to take it from its buffer",
-    "sent-again": "it came over the link damaged, or behind such a frame, and was retransmitted",
-    "issue": "the interface issued messages that were posted before it",
-    "rate-limit": "its rate limiter let nothing go",
+    "sent-again": "the link damaged it or a frame before it, and it was retransmitted",
+    "issue": "the interface issued earlier messages first",
+    "rate-limit": "its rate limiter allowed no frame",
     "window": "its window was full",
     "held-at-source": "{} held the flow at its source",
-    "acknowledgements": "all was sent, and acknowledgements or a timeout were to come",
+    "acknowledgements": "all was sent, and acknowledgements or a timeout were pending",
 }
 
 
 def run_words(facts: dict[str, Any]) -> Iterator[str]:
-    """Say what happened in one run, line by line."""
-    again = ", done again with its causes recorded" if facts["repeated"] else ""
+    """Yield lines that describe what happened in one run."""
+    again = ", repeated with its causes recorded" if facts["repeated"] else ""
     if again and facts["cut_short"] is not None:
         again += f"; earlier: {facts['cut_short']}"
     elif again:
@@ -51,7 +51,7 @@ def run_words(facts: dict[str, Any]) -> Iterator[str]:
     yield f"{title} (seed {facts['seed']}, fingerprint {facts['fingerprint']}{again})"
     yield ""
     if facts["error"]:
-        yield f"The run ended before its time: {facts['error']}."
+        yield f"The run ended early: {facts['error']}."
     yield from _first(facts)
     yield from _roots(facts)
     yield from _dropped(facts)
@@ -62,7 +62,8 @@ def run_words(facts: dict[str, Any]) -> Iterator[str]:
         cycle = " -> ".join([*deadlock["cycle"], deadlock["cycle"][0]])
         yield ""
         yield f"Deadlock, found at {us_text(deadlock['time_ps'])}: {cycle}."
-        yield f"Each waits for the next to resume; {size(deadlock['waiting_bytes'])} wait in them."
+        waiting = size(deadlock["waiting_bytes"])
+        yield f"Each waits for the next to resume; {waiting} wait in these queues."
     yield from _unfinished(facts)
     for path in facts["jobs"]:
         yield from path_words(path)
@@ -83,22 +84,22 @@ def _first(facts: dict[str, Any]) -> Iterator[str]:
     if pause is None and facts["unrecorded"]:
         yield f"First pause: not recorded ({', '.join(facts['unrecorded'])})."
     elif pause is None:
-        yield "First pause: none, nobody was paused."
+        yield "First pause: none."
     else:
         where = (
-            "in a storm of pauses (a fault)"
+            "in a pause storm (a fault)"
             if pause.get("cause") == STORM
-            else f"where {size(pause['ingress_bytes'])} had come in at port {pause['port']}"
+            else f"which held {size(pause['ingress_bytes'])} from port {pause['port']}"
         )
         behind = "" if pause.get("cause") == STORM else f"; behind {pause['behind']}"
         yield (
-            f"First pause: asked at {us_text(pause['asked_ps'])} by {pause['node']}, {where}; "
+            f"First pause: requested at {us_text(pause['asked_ps'])} by {pause['node']}, {where}; "
             f"in force from {us_text(pause['start_ps'])} at {pause['paused']}{behind}."
         )
 
 
 def _drop(drop: dict[str, Any]) -> str:
-    """Say what was dropped, and whose memory was full: an ingress does not know that of others."""
+    """Describe a drop and whose memory was full: an ingress does not know that of others."""
     frame = f"{drop['node']} dropped a frame of {drop['bytes']} B"
     memory = drop.get("memory_per")
     if memory in ("egress", "queue"):
@@ -106,18 +107,18 @@ def _drop(drop: dict[str, Any]) -> str:
         return (
             f"{frame} for port {drop['egress_port']} (to {drop['egress_peer']}){of}, whose memory "
             f"was full: {size(drop['egress_bytes'])} waited there, "
-            f"{size(drop['switch_bytes'])} were in the switch. It had come in at port "
+            f"{size(drop['switch_bytes'])} were in the switch. It had arrived at port "
             f"{drop['port']}."
         )
     return (
-        f"{frame} that came in at port {drop['port']} in class {drop['class']}; "
+        f"{frame} that arrived at port {drop['port']} in class {drop['class']}; "
         f"{size(drop['ingress_bytes'])} from that port were in the switch, "
         f"{size(drop['switch_bytes'])} in all."
     )
 
 
 def _asked(facts: dict[str, Any]) -> str:
-    """Say whether who sent the dropped frame had been asked to pause, if anybody ever was."""
+    """State if the dropped frame's sender had been asked to pause; empty if its class never was."""
     drop = facts["first_drop"]
     if drop["pause_asked"]:
         return " The neighbour had been asked to pause."
@@ -174,20 +175,20 @@ def _dropped(facts: dict[str, Any]) -> Iterator[str]:
             if not unpaused:
                 short += f": its headroom was short, by {by}"
             elif facts["error"]:
-                short += ", but not in the class of what was dropped"
+                short += ", but not in the class of the dropped frame"
             else:
                 of = ", ".join(str(number) for number in unpaused)
                 short += (
-                    f", but nobody was asked to in class{'es' if len(unpaused) > 1 else ''} {of}: "
-                    "what was dropped may be of that, not for want of headroom"
+                    f", but never class{'es' if len(unpaused) > 1 else ''} {of}: "
+                    "the dropped frames may be of that, and the headroom sufficient"
                 )
         yield f"{port['node']} port {port['port']} (from {port['peer']}): {lost}{short}."
 
 
 def _unpaused(facts: dict[str, Any], port: dict[str, Any]) -> list[int]:
-    """Classes that nobody was ever asked to pause, and of which frames dropped there may be."""
+    """Return the classes without any pause to which the frames dropped at a port may belong."""
     of = facts["paused_classes"]
-    # What travels, the first drop's among it; a run that ended with that dropped no other.
+    # The classes that the run carries. If it ended with its first drop, only that of the drop.
     first = facts["first_drop"] or {}
     here = all(first.get(key) == port[key] for key in ("node", "port"))
     own = {first["class"]} if here else set()
@@ -204,12 +205,9 @@ def _lost(facts: dict[str, Any]) -> Iterator[str]:
         if not lost["frames"]:
             continue
         yield ""
-        yield f"{what.format(many(lost['frames'], 'frame'))}. When is not recorded; at these ports:"
-        for port in lost["ports"][:BRANCHES]:
-            number = many(port[column], "frame")
-            yield f"  {port['node']} port {port['port']} (to {port['peer']}): {number}"
-        if len(lost["ports"]) > BRANCHES:
-            yield f"  ... and {many(len(lost['ports']) - BRANCHES, 'further port')}"
+        frames = many(lost["frames"], "frame")
+        yield f"{what.format(frames)}. Their times are not recorded; by port:"
+        yield from _ports(lost["ports"], column, "frame")
 
 
 def _cut(cut: dict[str, Any]) -> Iterator[str]:
@@ -217,14 +215,18 @@ def _cut(cut: dict[str, Any]) -> Iterator[str]:
         return
     yield ""
     yield (
-        f"Cut to their headers for want of memory: {many(cut['packets'], 'packet')}. "
-        "When is not recorded; they were to leave by these ports:"
+        f"Trimmed for want of memory: {many(cut['packets'], 'packet')}. "
+        "Their times are not recorded; by egress port:"
     )
-    for port in cut["ports"][:BRANCHES]:
-        number = many(port["packets"], "packet")
+    yield from _ports(cut["ports"], "packets", "packet")
+
+
+def _ports(ports: list[dict[str, Any]], column: str, what: str) -> Iterator[str]:
+    for port in ports[:BRANCHES]:
+        number = many(port[column], what)
         yield f"  {port['node']} port {port['port']} (to {port['peer']}): {number}"
-    if more := cut["ports"][BRANCHES:]:
-        left = many(sum(port["packets"] for port in more), "packet")
+    if more := ports[BRANCHES:]:
+        left = many(sum(port[column] for port in more), what)
         yield f"  ... and {many(len(more), 'further port')}: {left} (--json has all)"
 
 
@@ -232,7 +234,7 @@ def _control(facts: dict[str, Any]) -> Iterator[str]:
     if not facts["control"]:
         return
     yield ""
-    yield "Control messages, each kind with its first:"
+    yield "Control messages by kind:"
     for row in facts["control"]:
         port = "" if row["port"] is None else f" port {row['port']}"
         of = "" if row["class"] is None else f" class {row['class']}"
@@ -274,7 +276,7 @@ def _flow(flow: dict[str, Any]) -> Iterator[str]:
         yield f"  {us_text(item['wait_ps']):>15}  {share:>6}  {_place(item)}: {_cause(item)}"
     yield from _rest(flow["items"][ITEMS:])
     if flow["own_ps"]:
-        below = ": while it waited they waited less for each other" if flow["own_ps"] < 0 else ""
+        below = ": they waited less for each other meanwhile" if flow["own_ps"] < 0 else ""
         own = f"{us_text(flow['own_ps']):>15}"
         yield f"  {own}          its own frames, against the idle network{below}"
     if flow["delay_ps"] is not None and flow["items"]:
@@ -283,20 +285,20 @@ def _flow(flow: dict[str, Any]) -> Iterator[str]:
 
 
 def _packets(flow: dict[str, Any]) -> Iterator[str]:
-    """Say what became of a flow's packets: a wait for its window does not tell of losses."""
+    """Yield a line about a flow's packets: a wait for its window does not show losses."""
     sent = f"It sent {many(flow['packets'], 'data packet')}"
-    said = []
+    counts = []
     if flow["retransmitted"] or sent_again(flow):
         again = f"{flow['retransmitted']:,}" if flow["retransmitted"] else "none"
-        said.append(f"{again} of them again{sent_again(flow)}")
+        counts.append(f"{again} of them retransmitted{sent_again(flow)}")
     if flow["marked"]:
-        said.append(f"{flow['marked']:,} arrived marked (ECN)")
-    if said:
-        yield f"  {sent}, {'; '.join(said)}."
+        counts.append(f"{flow['marked']:,} arrived marked (ECN)")
+    if counts:
+        yield f"  {sent}, {'; '.join(counts)}."
 
 
 def _rest(items: list[dict[str, Any]]) -> Iterator[str]:
-    """Sum the further waits of a flow up by cause."""
+    """Sum up the further waits of a flow by cause."""
     for cause in dict.fromkeys(item["cause"] for item in items):
         of = [item for item in items if item["cause"] == cause]
         time = sum(item["wait_ps"] for item in of)
@@ -304,12 +306,12 @@ def _rest(items: list[dict[str, Any]]) -> Iterator[str]:
 
 
 def path_words(path: dict[str, Any]) -> Iterator[str]:
-    """Say what ended a job, back to its start."""
+    """Yield lines for the critical path of a job."""
     yield ""
     which = f", instance {path['instance']}" if path["instances"] > 1 else ""
     legs = path["legs"]
     if not legs:
-        yield f"Job {path['job']}{which} is not complete, and no transfer of it was under way."
+        yield f"Job {path['job']}{which} is not complete, and no transfer of it was in progress."
         return
     whole = sum(leg["duration_ps"] for leg in legs)
     until = "complete" if path["complete"] else "not complete; to the end of the run"
@@ -322,8 +324,8 @@ def path_words(path: dict[str, Any]) -> Iterator[str]:
     if path["waited"]:
         causes = ", ".join(f"{us_text(one['wait_ps'])} {one['cause']}" for one in path["waited"])
         ideal = us_text(path["ideal_ps"])
-        yield f"  of it in an idle network {ideal}; its transfers waited {causes}"
-    shown = set(sorted(range(len(legs)), key=lambda n: -legs[n]["duration_ps"])[:LEGS_TOLD])
+        yield f"  of this {ideal} in an idle network; its transfers waited {causes}"
+    shown = set(sorted(range(len(legs)), key=lambda n: -legs[n]["duration_ps"])[:LEGS_SHOWN])
     yield "In order of time:" if len(shown) == len(legs) else "Its longest parts, in order of time:"
     for number in sorted(shown):
         yield from _leg(legs[number])
@@ -347,18 +349,19 @@ def _leg(leg: dict[str, Any]) -> Iterator[str]:
     for item in leg["items"]:
         where = (item["node"], item["port"], item["cause"], item["mechanism"])
         places.setdefault(where, []).append(item)
-    told = sorted(places.values(), key=lambda of: -sum(item["wait_ps"] for item in of))
-    for of in told[:LEG_WAITS]:
+    longest = sorted(places.values(), key=lambda of: -sum(item["wait_ps"] for item in of))
+    for of in longest[:LEG_WAITS]:
         why = _cause(of[0]) if len(of) == 1 else f"the port sent data of {len(of)} other flows"
         time = sum(item["wait_ps"] for item in of)
         yield f"  {'':>15}    waited {us_text(time)} {_place(of[0])}: {why}"
-    if rest := [item for of in told[LEG_WAITS:] for item in of]:
+    if rest := [item for of in longest[LEG_WAITS:] for item in of]:
         time = sum(item["wait_ps"] for item in rest)
-        yield f"  {'':>15}    waited {us_text(time)} in {many(len(told) - LEG_WAITS, 'other way')}"
+        others = many(len(longest) - LEG_WAITS, "other reason")
+        yield f"  {'':>15}    waited {us_text(time)} for {others}"
 
 
 def _sums(waits: dict[str, Any]) -> Iterator[str]:
-    """Say what all flows waited for, summed up in four ways."""
+    """Yield the sums of all flows' waits, by cause, link, sending host and group."""
     if not waits["total_ps"]:
         return
     yield ""
@@ -374,11 +377,11 @@ def _sums(waits: dict[str, Any]) -> Iterator[str]:
         ("groups", "group", lambda row: row["group"]),
     ):
         rows = waits[key]
-        told = [f"{name(row)} {us_text(row['wait_ps'])}" for row in rows[:BRANCHES]]
+        entries = [f"{name(row)} {us_text(row['wait_ps'])}" for row in rows[:BRANCHES]]
         if more := rows[BRANCHES:]:
-            told.append(f"{len(more)} more {us_text(sum(row['wait_ps'] for row in more))}")
-        if told:
-            yield f"  by {by}: {'; '.join(told)}"
+            entries.append(f"{len(more)} more {us_text(sum(row['wait_ps'] for row in more))}")
+        if entries:
+            yield f"  by {by}: {'; '.join(entries)}"
 
 
 def _place(item: dict[str, Any]) -> str:
