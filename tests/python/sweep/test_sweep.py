@@ -1,4 +1,4 @@
-"""Sweeps: which points there are, what is kept of them, and how a sweep goes on."""
+"""Sweeps: their points, the stored results, and how a sweep continues."""
 
 from __future__ import annotations
 
@@ -39,7 +39,7 @@ DELAYS = "topology.link_delay=500ns,1us"
 
 
 class Sweeper:
-    """Gives the command `backwater sweep hot.toml` with the cluster of these tests."""
+    """Runs `backwater sweep hot.toml` on the cluster of these tests."""
 
     def __init__(self, command: Command, cluster: Cluster, file: Path) -> None:
         self.command, self.cluster, self.file = command, cluster, file
@@ -67,10 +67,10 @@ def test_values_are_lists_and_ranges_with_units() -> None:
     assert texts("topology.rate", "10 Gb/s..40 Gb/s in 4") == [
         f"{n} Gb/s" for n in (10, 20, 30, 40)
     ]
-    # 1, 10 and 100: evenly on a logarithmic scale.
+    # 1, 10 and 100 are evenly spaced on a logarithmic scale.
     assert texts("sfc.pause", "1 us..100 us in 3 log") == ["1 us", "10 us", "100 us"]
     assert texts("ecn.pmax", "0.1..0.3 step 0.1") == ["0.1", "0.2", "0.3"]
-    # A range ends before its end if the step does not meet it.
+    # The last value is below the end of the range if the step does not reach it.
     assert texts("topology.hosts", "2..9 step 3") == ["2", "5", "8"]
     assert texts("switch.buffer", ["1 MB", "2 MB"]) == ["1 MB", "2 MB"]
     assert texts("flow.0.from", "[1, 2], 3") == ["[1, 2]", "3"]
@@ -95,7 +95,7 @@ def test_values_are_lists_and_ranges_with_units() -> None:
         ("switch.bufer", "1 KB", "did you mean `switch.buffer`?"),
     ],
 )
-def test_values_that_cannot_be_meant_are_refused(key: str, values: str, reason: str) -> None:
+def test_invalid_values_are_refused(key: str, values: str, reason: str) -> None:
     with pytest.raises(InputError, match="--vary") as refused:
         axis(key, values)
     assert reason in str(refused.value)
@@ -159,12 +159,12 @@ def test_conditions_leave_points_out() -> None:
         _ = plan(BUFFERS, where=("buffers > 1",)).points
     with pytest.raises(InputError, match=r"there is no switch\.bufer"):
         _ = plan(BUFFERS, where=("switch.bufer > 1 KB",)).points
-    # A point would come and go with others: the condition is of one alone.
+    # Whether a point is run must not depend on other points.
     with pytest.raises(InputError, match=r"`avg\(switch\.buffer\)` needs many points"):
         _ = plan(BUFFERS, where=("switch.buffer > avg(switch.buffer)",)).points
     some = plan(BUFFERS, where=("greatest(abs(switch.buffer), 1) <= 100 KB and (seed in (1, 2))",))
     assert len(some.points) == 1
-    # Quoted text stays as it is.
+    # Quoted text does not change.
     assert sql("sfc.pause >= 3 us and variant == 'a.b == 3 us'") == (
         "sfc_pause >= 3000000 and variant = 'a.b == 3 us'"
     )
@@ -185,7 +185,7 @@ def test_conditions_of_units_that_do_not_fit_are_refused(condition: str, reason:
 
 
 @pytest.mark.parametrize("how", ["random", "lhs"])
-def test_samples_lie_in_their_intervals_and_come_again(how: str) -> None:
+def test_samples_are_within_their_intervals_and_reproducible(how: str) -> None:
     def drawn(seed: int) -> list[tuple[str, ...]]:
         sampling = Sampling.of(f"{how} 20", seed)
         return settings(plan("switch.buffer=100 KB..200 KB", DELAYS, sampling=sampling))
@@ -198,7 +198,7 @@ def test_samples_lie_in_their_intervals_and_come_again(how: str) -> None:
     assert all(100_000 <= one <= 200_000 for one in buffers)
     assert {one[2] for one in found} == {"500 ns", "1 us"}
     if how == "lhs":
-        # One in each twentieth of the interval: that is what makes it a Latin hypercube.
+        # A Latin hypercube has one sample in each twentieth of the interval.
         assert sorted((one - 100_000) * 20 // 100_001 for one in buffers) == list(range(20))
 
 
@@ -238,7 +238,7 @@ def test_a_switch_that_is_varied_decides_which_keys_count() -> None:
     ]
 
 
-def test_a_point_is_known_by_what_it_is() -> None:
+def test_an_id_depends_on_the_point_alone() -> None:
     few = {one.id for one in plan(BUFFERS, seeds=(1, 2)).points}
     more = {one.id for one in plan("switch.buffer=50KB,0.1 MB,150KB,200KB", seeds=(1, 2, 3)).points}
     assert few < more
@@ -255,7 +255,7 @@ def test_a_billion_points_are_refused_at_once() -> None:
 
 
 def test_the_numbers_of_points_are_those_of_metrics() -> None:
-    """Each has the value that its name has alone, of jobs and of flows."""
+    """Metrics of jobs and of flows have the values that single queries of them return."""
     job = f"""{star(4, rate="10 Gb/s")}
 [[job]]
 label = "train"
@@ -305,7 +305,7 @@ def test_arrays_are_those_of_the_library(values: list[object], kind: pa.DataType
 
 
 def test_a_point_imports_no_library_of_tables(hot: Path) -> None:
-    """They take longer than a hundred tiny points, in each worker."""
+    """Their import takes longer than a hundred tiny points, in each worker."""
     script = (
         "import sys, backwater\n"
         "from backwater.experiments.builds import code\n"
@@ -320,7 +320,7 @@ def test_a_point_imports_no_library_of_tables(hot: Path) -> None:
     assert said.strip() == "[]"
 
 
-def test_parts_are_put_together_and_nothing_is_lost(tmp_path: Path) -> None:
+def test_merging_parts_loses_nothing(tmp_path: Path) -> None:
     store = Store(tmp_path)
     for number in range(70):
         store.add(table(number, 1))
@@ -335,15 +335,15 @@ def test_parts_are_put_together_and_nothing_is_lost(tmp_path: Path) -> None:
         assert read(files(tmp_path, name))["point"].to_pylist() == expected
 
 
-def test_what_a_kill_leaves_between_two_files_is_not_read_twice(tmp_path: Path) -> None:
+def test_leftovers_of_a_kill_are_not_read_twice(tmp_path: Path) -> None:
     store = Store(tmp_path)
     for number in range(3):
         store.add(table(number, 1))
-    # Killed when the parts were together, and before they were removed.
+    # Killed after the merge and before the merged parts were removed.
     both = read(files(tmp_path, POINTS))
     pq.write_table(both, tmp_path / POINTS / Span(0, 2).name)
     assert read(files(tmp_path, POINTS))["point"].to_pylist() == ["0000", "0001", "0002"]
-    # Killed when timings were written, and before their points were.
+    # Killed after timings were written and before their points were.
     pq.write_table(table(9, 1)["timings"], tmp_path / "timings" / Span(3, 3).name)
     assert read(files(tmp_path, "timings"))["point"].to_pylist() == ["0000", "0001", "0002"]
     again = Store(tmp_path)
@@ -353,7 +353,7 @@ def test_what_a_kill_leaves_between_two_files_is_not_read_twice(tmp_path: Path) 
         assert read(files(tmp_path, name))["point"].to_pylist() == [f"{n:04}" for n in range(4)]
 
 
-def test_costs_are_told_apart_by_values() -> None:
+def test_costs_depend_on_values() -> None:
     one = plan(BUFFERS, DELAYS)
     costs = Costs(one, one.points)
     assert costs.expected([0, 1]) is None
@@ -363,7 +363,7 @@ def test_costs_are_told_apart_by_values() -> None:
     expected = costs.expected(range(6))
     assert expected is not None
     assert list(expected[:4]) == pytest.approx([expected[0]] * 4)
-    # Two points of 1 s and two of the mean of 11/3 s against two of 9 s and two of the mean.
+    # Two points of 1 s and two of the mean, 11/3 s, against two of 9 s and two of the mean.
     assert expected[4] / expected[0] == pytest.approx((9 + 11 / 3) / (1 + 11 / 3))
 
 
@@ -387,7 +387,7 @@ def test_a_sweep_keeps_the_numbers_of_single_runs(sweep: Sweeper, tmp_path: Path
     assert {row["point"] for row in timings.to_pylist()} == {row["point"] for row in found}
 
 
-def test_what_is_added_is_all_that_runs(sweep: Sweeper, tmp_path: Path) -> None:
+def test_only_added_points_run(sweep: Sweeper, tmp_path: Path) -> None:
     said = sweep("--vary", BUFFERS, "--out", "o", "--json", "-")
     assert (said.code, json.loads(said.out)["fresh"]) == (0, 3)
     before = rows(tmp_path / "o")
@@ -422,7 +422,7 @@ def test_another_sweep_is_refused_unless_asked_for(
     assert json.loads(said.out)["fresh"] >= 3
 
 
-def test_a_changed_file_is_told_by_its_values_not_its_text(sweep: Sweeper) -> None:
+def test_a_file_has_changed_if_its_values_have(sweep: Sweeper) -> None:
     sweep("--vary", BUFFERS, "--out", "o", code=0)
     sweep.file.write_text(f"# A remark.\n{HOT}", encoding="utf-8")
     sweep("--vary", BUFFERS, "--out", "o", code=0)
@@ -450,7 +450,7 @@ def test_samples_of_keys_in_another_order_are_the_same(how: str) -> None:
 
 
 def refused(sweep: Sweeper, again: tuple[str, ...], change: Callable[[], object]) -> str:
-    """Give what a command says that goes on, and does not after a change."""
+    """Return the error of a command that would continue a sweep after a change."""
     sweep(*again, code=0)
     sweep(*again, code=0)
     change()
@@ -458,8 +458,8 @@ def refused(sweep: Sweeper, again: tuple[str, ...], change: Callable[[], object]
     return said.err
 
 
-def test_a_change_where_a_switch_is_on_is_told(sweep: Sweeper) -> None:
-    # At the first point `pfc` is off, and has no keys.
+def test_a_change_where_a_switch_is_on_is_refused(sweep: Sweeper) -> None:
+    # At the first point `pfc` is off and has no keys.
     file = HOT.replace("[variant.pfc.pfc]", "[pfc]")
     sweep.file.write_text(file, encoding="utf-8")
     changed = file.replace('"20 KB"', '"60 KB"')
@@ -468,7 +468,7 @@ def test_a_change_where_a_switch_is_on_is_told(sweep: Sweeper) -> None:
     assert "pfc.xoff is 60 KB, and was 20 KB" in said
 
 
-def test_a_changed_file_among_several_is_told(sweep: Sweeper, tmp_path: Path) -> None:
+def test_a_changed_file_among_several_is_refused(sweep: Sweeper, tmp_path: Path) -> None:
     head = "id,src,dst,bytes,start\n"
     for name, size in (("a", 50_000), ("b", 60_000)):
         (tmp_path / f"{name}.csv").write_text(f"{head}0,h1,h0,{size},0\n", encoding="utf-8")
@@ -481,7 +481,7 @@ def test_a_changed_file_among_several_is_told(sweep: Sweeper, tmp_path: Path) ->
     assert "files of flows differ" in said
 
 
-def test_a_changed_base_is_told(sweep: Sweeper) -> None:
+def test_a_changed_base_is_refused(sweep: Sweeper) -> None:
     goal = ("--goal", "largest pfc.xoff in 15 KB..25 KB step 5 KB where pauses >= 1")
     again = ("--variant", "pfc", *goal, "--base", "b", "--out", "o")
     text = f'{HOT}[variant.b.pfc]\nxoff = "10 KB"\nxon = "3 KB"\n'
@@ -492,7 +492,7 @@ def test_a_changed_base_is_told(sweep: Sweeper) -> None:
 
 
 @pytest.mark.parametrize("odd", ["40 Kbytes", "200 K", "0.6 usec", "3 kb"])
-def test_a_unit_that_there_is_not_is_refused(sweep: Sweeper, odd: str) -> None:
+def test_an_unknown_unit_is_refused(sweep: Sweeper, odd: str) -> None:
     said = sweep("--vary", BUFFERS, "--where", f"switch.buffer > {odd}", "--out", "o", code=2)
     assert f"`{odd}` in a condition is no size, time or rate" in said.err
 
@@ -505,7 +505,7 @@ def test_another_build_is_refused(sweep: Sweeper, monkeypatch: pytest.MonkeyPatc
 
 
 def test_a_point_that_fails_is_a_row_and_is_tried_again(sweep: Sweeper, tmp_path: Path) -> None:
-    # Below xon, 2 KB, no xoff can be.
+    # xoff cannot be below xon, 2 KB.
     vary = ("--variant", "pfc", "--vary", "pfc.xoff=20KB,1KB,10KB", "--out", "o", "--json", "-")
     said = sweep(*vary)
     told = json.loads(said.out)
@@ -578,7 +578,7 @@ def test_check_knows_a_sweep(sweep: Sweeper, command: Command, tmp_path: Path) -
     )
 
 
-def test_sql_is_asked_by_plain_names(sweep: Sweeper, command: Command) -> None:
+def test_sql_uses_plain_names(sweep: Sweeper, command: Command) -> None:
     sweep("--vary", BUFFERS, "--seeds", "1..2", "--out", "o", code=0)
     ask = 'select switch_buffer, count(*) n, max("drops") d from points group by 1 order by 1'
     said = command("query", "o", ask, "--json", "-")
@@ -627,7 +627,7 @@ def test_status_says_how_far_it_is(sweep: Sweeper, command: Command, tmp_path: P
     said = command("status", "o")
     assert (said.code, said.out) == (0, "Hot: done\n100 % · 3 of 3 points done\n")
     file = tmp_path / "o" / "progress.json"
-    # What was asked for it tells, and what is done the rows do.
+    # The manifest has the number of requested points, the rows that of done ones.
     told = {"points": 9, "done": 1, "updated": "2026-01-01T00:00:00+00:00"}
     left = json.loads(file.read_text()) | told
     file.write_text(json.dumps(left), encoding="utf-8")
@@ -639,7 +639,7 @@ def test_status_says_how_far_it_is(sweep: Sweeper, command: Command, tmp_path: P
     assert "33 % · 3 of 9 points done" in said.out
 
 
-def test_progress_is_told_to_machines_and_not_to_logs(sweep: Sweeper) -> None:
+def test_progress_goes_to_machines_and_not_to_logs(sweep: Sweeper) -> None:
     said = sweep("--vary", BUFFERS, "--out", "a")
     assert "progress" not in said.err
     said = sweep("--vary", BUFFERS, "--out", "b", "--json-progress")
@@ -656,7 +656,7 @@ def test_other_results_are_not_replaced(sweep: Sweeper, command: Command) -> Non
     command("run", str(sweep.file), "--out", "o", code=2)
 
 
-def test_a_scheduler_that_does_not_answer_is_told(
+def test_a_scheduler_that_does_not_answer_is_reported(
     command: Command, hot: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.setattr("backwater.experiments.clusters.CONNECT_SECONDS", 0.3)
@@ -670,14 +670,14 @@ def test_a_scheduler_that_does_not_answer_is_told(
 
 
 class Page(socketserver.BaseRequestHandler):
-    """Answers as a server of pages does, to whatever is asked."""
+    """Answers every request as a web server does."""
 
     def handle(self) -> None:
         self.request.sendall(b"HTTP/1.1 400 Bad Request\r\n\r\n")
         self.request.recv(1024)
 
 
-def test_a_page_in_place_of_a_scheduler_is_told(command: Command, hot: Path) -> None:
+def test_a_page_in_place_of_a_scheduler_is_reported(command: Command, hot: Path) -> None:
     with socketserver.ThreadingTCPServer(("127.0.0.1", 0), Page) as server:
         threading.Thread(target=server.serve_forever, daemon=True).start()
         address = f"tcp://127.0.0.1:{server.server_address[1]}"
@@ -702,7 +702,7 @@ def test_a_page_in_place_of_a_scheduler_is_told(command: Command, hot: Path) -> 
         (("--vary", "topology.hosts=many"), "--vary topology.hosts=many: needs a whole number"),
     ],
 )
-def test_options_that_cannot_be_meant_are_refused(
+def test_invalid_options_are_refused(
     command: Command, hot: Path, tmp_path: Path, more: tuple[str, ...], reason: str
 ) -> None:
     said = command("sweep", str(hot), "--variant", "pfc", "--out", "o", *more, code=2)
@@ -712,9 +712,9 @@ def test_options_that_cannot_be_meant_are_refused(
 
 
 def test_another_cluster_on_this_machine_is_not_in_the_way(hot: Path, tmp_path: Path) -> None:
-    # Dask's scheduler listens for a browser at 8787, and warns if another does.
+    # Dask's scheduler opens a web page at port 8787, and warns if that is in use.
     with socket.socket() as other:
-        with contextlib.suppress(OSError):  # Another test's scheduler may be there.
+        with contextlib.suppress(OSError):  # The scheduler of another test may already use it.
             other.bind(("0.0.0.0", 8787))
             other.listen()
         made = run_apart(
@@ -726,7 +726,7 @@ def test_another_cluster_on_this_machine_is_not_in_the_way(hot: Path, tmp_path: 
     assert "8787" not in made.err
 
 
-def test_a_full_disk_is_told(sweep: Sweeper, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_a_full_disk_is_reported(sweep: Sweeper, monkeypatch: pytest.MonkeyPatch) -> None:
     def full(*_: object) -> None:
         raise OSError(28, "No space left on device")
 
@@ -759,7 +759,7 @@ def test_scenarios_and_results_are_pickled(tmp_path: Path) -> None:
     assert pickle.loads(pickle.dumps(kept)).flows.num_rows == run.flows.num_rows
 
 
-def test_pickled_errors_keep_what_they_say() -> None:
+def test_pickled_errors_keep_their_text() -> None:
     with pytest.raises(backwater.ScenarioError) as refused:
         backwater.parse(HOT).set("switch.buffer", "3 us").check()
     same = pickle.loads(pickle.dumps(refused.value))
@@ -768,7 +768,7 @@ def test_pickled_errors_keep_what_they_say() -> None:
 
 
 def test_other_processes_run_scenarios(tmp_path: Path) -> None:
-    """With the tables that they name, though their folder is gone."""
+    """Tables that a scenario names travel with it, even if its folder no longer exists."""
     folder = tmp_path / "there"
     folder.mkdir()
     (folder / "flows.csv").write_text(

@@ -1,6 +1,6 @@
-"""What goals come to where parts of a range are illegal, runs fail, or nothing holds; in words.
+"""Answers to goals if parts of a range are illegal, runs fail, or no condition holds.
 
-Searches run here in this process, point by point, without a cluster.
+Searches run in this process, point by point, without a cluster.
 """
 
 from __future__ import annotations
@@ -31,7 +31,7 @@ from kit.tree import ROOT
 
 
 def sought(hot: Path, goal: str, *vary: str, **more: Any) -> dict[str, Any]:  # noqa: ANN401
-    """Search, and give the answer as JSON has it."""
+    """Search, and return the answer as JSON holds it."""
     given = dict.fromkeys(OPTIONS) | {"variants": ["pfc"], "seeds": "1..2", "vary": vary} | more
     asked = sweeping(str(hot), given | {"goal": goal}, str(hot.parent / "o"))
     asked.directory.mkdir(exist_ok=True)
@@ -55,7 +55,7 @@ def pauses(hot: Path, xoff: int) -> list[int]:
 
 
 def test_a_range_with_an_illegal_corner_is_searched_where_it_is_legal(hot: Path) -> None:
-    """Below xon, 2 KB, no xoff can be; single runs say where pauses cease."""
+    """xoff cannot be below xon, 2 KB; single runs show where pauses cease."""
     told = sought(hot, "largest pfc.xoff in 1 KB..60 KB step 1 KB where pauses >= 8")
     [line] = told["lines"]
     held = {size: min(pauses(hot, size)) >= 8 for size in range(2, 61)}
@@ -92,7 +92,7 @@ def test_a_scenario_that_is_refused_with_its_own_values_has_no_base(
     assert "no base: the scenario is refused with its own values: xon (2 KB)" in said.err
     assert "best: pfc, pfc.xoff = " in said.out
     assert "difference" not in said.out
-    # Whoever asks for one is told.
+    # A user who requests a base gets an error.
     said = command(
         "sweep", str(hot), "--variant", "pfc", *goal, "--base", "pfc", "--out", "p", code=2
     )
@@ -138,11 +138,11 @@ def test_the_legal_stretch_is_the_one_of_all_values(count: int) -> None:
         assert (list(legal) or None) == (list(range(low, high)) or None)
         outside = [n for one in refused for n in range(one.first, one.last + 1)]
         assert outside == [n for n in range(count) if not low <= n < high]
-        # Two ends, or these, 63 between, and two bisections.
+        # Two ends; or both ends, 63 values between, and two bisections.
         assert len(asked) <= 65 + 2 * (count // 64 + 1).bit_length()
 
 
-def test_nowhere_everywhere_and_elsewhere_are_told_apart(hot: Path) -> None:
+def test_nowhere_everywhere_and_elsewhere_differ(hot: Path) -> None:
     range_ = "pfc.xoff in 5 KB..75 KB step 5 KB"
     told = sought(hot, f"largest {range_} where unfinished > 0")
     assert told["lines"][0]["outcome"] == "nowhere"
@@ -150,7 +150,7 @@ def test_nowhere_everywhere_and_elsewhere_are_told_apart(hot: Path) -> None:
     told = sought(hot, f"largest {range_} where unfinished == 0")
     assert told["lines"][0]["outcome"] == "everywhere"
     assert "held at all tried values" in words(told)[0]
-    # Pauses cease with a large threshold: from the small end the condition never begins to hold.
+    # Pauses cease with a large threshold: at the small end the condition does not hold.
     told = sought(hot, f"largest {range_} where pauses == 0")
     assert told["lines"][0]["outcome"] == "elsewhere"
     assert "does not hold at 5 KB, where the search begins (0 of 2 seeds)" in words(told)[0]
@@ -165,7 +165,7 @@ def test_a_run_that_fails_at_an_end_is_no_absent_threshold(
     real = point._run
 
     def broken(core: Any, *of: Any) -> Any:  # noqa: ANN401
-        # Only the smallest threshold pauses so often.
+        # Only the smallest threshold pauses this often.
         run = real(core, *of)
         if sum(row["pauses_sent"] for row in run.ports.to_pylist()) > limit:
             raise backwater.ResultError("too much of it", None)
@@ -193,7 +193,7 @@ def test_an_answer_is_written_as_users_write_values(hot: Path) -> None:
     told = sought(hot, "mean_fct:hot min", "pfc.xoff=12345 B..54321 B", trials=3)
     [best] = told["points"]
     [(_, exact)] = best["values"].items()
-    # Five digits were drawn, and all of them are in the data.
+    # Five digits were drawn, and the data has all of them.
     assert exact.endswith(" B")
     size = int(exact.removesuffix(" B"))
     rounded = f"{size / 1000:.2f}".rstrip("0").rstrip(".")
@@ -274,7 +274,7 @@ def design(number: int, *values: float) -> Design:
     return Design("pfc", (number,), tuple(rows))
 
 
-def test_others_that_the_seeds_do_not_tell_from_the_best() -> None:
+def test_points_that_do_not_differ_clearly_from_the_best() -> None:
     """By hand: differences 1, -1, 1, -1 have t = 0; 10, 11, 10, 11 have t = 10.5 / 0.289 = 36."""
     best = design(0, 1.0, 2.0, 1.0, 2.0)
     noise, worse = design(1, 2.0, 1.0, 2.0, 1.0), design(2, 11.0, 13.0, 11.0, 13.0)
@@ -285,7 +285,7 @@ def test_others_that_the_seeds_do_not_tell_from_the_best() -> None:
 
 
 def test_a_best_point_among_equal_ones_is_said_to_be_one_of_them(hot: Path) -> None:
-    """Where PFC never acts its thresholds are all the same."""
+    """Where PFC never acts, all of its thresholds are equally good."""
     more = {"seeds": "1..3", "trials": 4}
     told = sought(hot, "mean_fct:hot min", "pfc.xoff=150 KB..190 KB", **more)
     assert told["alike"] == told["tested"] > 0
@@ -302,8 +302,8 @@ def ring(tmp_path: Path) -> Path:
     return file
 
 
-def test_no_point_is_best_by_what_is_held_against_something_else(ring: Path) -> None:
-    """The slowest rate has the least time over its bound, and the greatest time."""
+def test_no_point_is_best_if_references_differ(ring: Path) -> None:
+    """The slowest rate has the least ratio of time to bound, and the greatest time."""
     told = sought(ring, "mean_over_bound min where drops == 0", RATES, variants=None)
     assert told["points"] == []
     [one] = told["unlike"]
@@ -316,23 +316,21 @@ def test_no_point_is_best_by_what_is_held_against_something_else(ring: Path) -> 
     )
     assert said[-1] == ('mean_cct has no reference: --goal "mean_cct min where drops == 0"')
     assert "best: " not in "".join(said).replace("no point is best: ", "")
-    # The slowest is the worst by the times alone.
+    # By time alone, the slowest rate is the worst.
     best = sought(ring, "mean_cct min", RATES, variants=None)
     assert best["points"][0]["values"] == {"topology.rate": "100 Gb/s"}
     assert best["unlike"] == []
 
 
-def test_no_front_is_of_what_is_held_against_something_else(ring: Path) -> None:
-    """By the ratio no rate is beaten in both; by the times the fastest beats all."""
+def test_no_front_if_references_differ(ring: Path) -> None:
+    """By the ratio no rate is beaten in both; by time the fastest beats all."""
     told = sought(ring, "mean_over_bound min, mean_cct min", RATES, variants=None)
     assert (told["points"], [one["metric"] for one in told["unlike"]]) == ([], ["mean_over_bound"])
     said = words(told)
     assert said[0].startswith("no front: mean_over_bound is relative to mean bound, which differs")
 
 
-def test_a_report_draws_no_front_where_there_is_none(
-    command: Command, ring: Path, tmp_path: Path
-) -> None:
+def test_a_report_without_a_front_draws_none(command: Command, ring: Path, tmp_path: Path) -> None:
     goal = "mean_over_bound min, mean_cct min"
     said = command("sweep", f"{ring}", "--vary", RATES, "--goal", goal, "--out", "o", code=1)
     assert "no front: mean_over_bound is relative to mean bound" in " ".join(said.out.split())
@@ -346,14 +344,14 @@ def test_a_report_draws_no_front_where_there_is_none(
     with pytest.raises(InputError, match="mean_slowdown:alone: what it is held against was not"):
         SweepPlots(sweep).pareto(("mean_slowdown:alone", True), ("mean_cct", True))
     assert SweepPlots(sweep).pareto(("max_fct:alone", True), ("mean_cct", True)) is not None
-    # What metrics are held against is no metric, and can be asked for.
+    # References are no metrics, but SQL can select them.
     assert not [name for name in SweepPlots(sweep).metrics if name.startswith("reference")]
     [row] = sweep.query("select max(reference_mean_over_bound) as most from points").to_pylist()
     assert row["most"] == pytest.approx(29.43, rel=1e-3)
 
 
-def test_who_is_best_by_both_is_best(ring: Path) -> None:
-    """Ideal times grow with links, and so do times by as much: either says the same."""
+def test_a_point_that_is_best_by_both_is_best(ring: Path) -> None:
+    """Ideal times and times grow by the same amount with link delay: both rank alike."""
     vary = "topology.link_delay=100 ns,3 us"
     for metric in ("mean_bound", "mean_over_bound"):
         told = sought(ring, f"{metric} max", vary, variants=None)
@@ -376,7 +374,7 @@ def test_who_is_best_by_both_is_best(ring: Path) -> None:
 
 
 def test_a_mean_queue_over_other_times_is_no_merit(hot: Path) -> None:
-    """Longer links make a run longer: the mean is over more time."""
+    """Longer links make a run longer, so the mean covers more time."""
     told = sought(
         hot,
         "p99_queue min",
@@ -415,7 +413,7 @@ def test_a_threshold_says_that_references_differ(ring: Path) -> None:
         ),
     ],
 )
-def test_a_search_by_what_its_keys_move_is_refused_before_it_runs(
+def test_a_search_whose_keys_move_its_reference_is_refused_before_it_runs(
     ring: Path, metric: str, key: str, other: str, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.setattr("backwater.sweep.point.run_points", None)
@@ -436,8 +434,8 @@ def test_a_goal_that_ranks_has_the_other_metrics_and_the_condition() -> None:
     assert said.endswith('--goal "mean_fct_last_byte:a min, drops min where drops < 3"')
 
 
-def test_a_search_by_what_its_keys_leave_alone_runs(ring: Path) -> None:
-    """How much of a collective begins at once depends on its algorithm; its bound does not."""
+def test_a_search_whose_keys_leave_its_reference_runs(ring: Path) -> None:
+    """The algorithm decides how much of a collective begins at once, but not its bound."""
     vary = (
         "topology.link_delay=100 ns..3 us",
         "job.train.step.sum.algorithm=ring,halving-doubling",

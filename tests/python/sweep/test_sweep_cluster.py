@@ -1,4 +1,4 @@
-"""Sweeps on clusters: real schedulers and workers, in processes and directories of their own."""
+"""Sweeps on clusters: real schedulers and workers in separate processes and directories."""
 
 from __future__ import annotations
 
@@ -24,11 +24,11 @@ from backwater.sweep.store import table_of
 from kit.command import Command, start
 from kit.sweeping import HOT, LONG, Cluster, other_build, rows, until
 
-# Of some milliseconds each, so that there is time to kill. `make kills` kills as often as is asked.
+# Points of some milliseconds, so that a kill can hit one. `make kills` repeats this.
 MANY = 600
 SWEEP = ("sweep", "long.toml", "--variant", "pfc")
 POINTS = (*SWEEP, "--vary", "topology.link_delay=500 ns..640 ns step 10 ns", "--seeds", "1..40")
-# Without it the command runs what takes less time than workers need to start.
+# Without it the command itself runs short sweeps, as workers take longer to start.
 LOCAL = ("--workers", "2")
 FEW = (*SWEEP, "--vary", "topology.link_delay=500 ns..640 ns step 10 ns")
 
@@ -46,19 +46,19 @@ def ended(place: Path, *arguments: str, **environment: str) -> tuple[int, str]:
 
 
 def workers_of(process: subprocess.Popen[str]) -> list[int]:
-    """The worker processes that a sweep has started."""
+    """Return the worker processes that a sweep has started."""
     psutil = pytest.importorskip("psutil")
     found = psutil.Process(process.pid).children()
     return [one.pid for one in found if "spawn_main" in " ".join(one.cmdline())]
 
 
 def written(directory: Path) -> int:
-    """How many points are on the disk."""
+    """Return the number of points on the disk."""
     return len(table_of(directory, POINTS_TABLE))
 
 
 def test_a_cluster_makes_the_dataset_of_one_machine(place: Path, cluster: Cluster) -> None:
-    """A scheduler and two workers: three processes with directories of their own, over TCP."""
+    """A scheduler and two workers are three processes, each with its directory, over TCP."""
     scratch = place / "tmp"
     scratch.mkdir()
     for name, more in (("here", LOCAL), ("there", ("--scheduler", cluster.address))):
@@ -78,24 +78,24 @@ def test_killed_at_any_instant_it_comes_to_the_same_rows(
     cluster: Cluster,
     monkeypatch: pytest.MonkeyPatch,
 ) -> None:
-    """Driver, workers and scheduler are killed; timings are in a table of their own."""
+    """Driver, workers and scheduler are killed. Timings differ, and have a separate table."""
     alone = ("--scheduler", cluster.address)
     assert ended(place, *POINTS, "--out", "whole", *alone)[0] == 0
     whole = rows(place / "whole")
     assert len(whole) == MANY
     assert {row["status"] for row in whole} == {"done"}
     chance = random.Random(1)
-    # Here: a worker, then the driver.
+    # On this machine: kill a worker, then the driver.
     with start(*POINTS, *LOCAL, "--out", "here", cwd=place) as process:
         assert until(30, lambda: written(place / "here") > 1)
         os.kill(chance.choice(workers_of(process)), signal.SIGKILL)
         process.kill()
     before = written(place / "here")
     assert 1 < before < MANY
-    # There: a worker, the driver, and the scheduler with all its workers.
+    # On the cluster: kill a worker, the driver, and the scheduler with all its workers.
     mortal = cluster_of()
     there = (*POINTS, "--out", "here", "--scheduler", mortal.address)
-    # So long a command looks for a scheduler that is gone; ten seconds, if nobody says so.
+    # How long a command looks for a lost scheduler; the default is ten seconds.
     monkeypatch.setenv("DASK_DISTRIBUTED__COMM__TIMEOUTS__CONNECT", "2s")
     with start(*there, cwd=place) as process:
         assert until(30, lambda: written(place / "here") > before + 1)
@@ -103,7 +103,7 @@ def test_killed_at_any_instant_it_comes_to_the_same_rows(
         mortal.worker(0)
         process.kill()
     before = written(place / "here")
-    # A command runs one point before it is connected.
+    # A command runs one point before it connects.
     with start(*there, cwd=place) as process:
         assert until(30, lambda: written(place / "here") > before + 1)
         mortal.kill("scheduler")
@@ -151,7 +151,7 @@ def test_a_worker_without_backwater_is_refused(
 
 
 def test_tables_travel_to_workers(place: Path, cluster_of: Callable[..., Cluster]) -> None:
-    """Those of a scenario whose names are relative, from a folder that workers are not in."""
+    """The tables have relative names, from a folder that is not that of the workers."""
     folder = place / "folder"
     folder.mkdir()
     rows_ = "".join(f"{n},{1 + n % 3},0,20000,{n} us\n" for n in range(9))
@@ -181,7 +181,7 @@ exit 0
 def test_jobs_of_slurm_run_the_points(
     place: Path, monkeypatch: pytest.MonkeyPatch, command: Command
 ) -> None:
-    """With an `sbatch` that starts the script here: what SLURM does with it is not tried."""
+    """A stub of `sbatch` starts the script here: SLURM itself is not tested."""
     tools = place / "bin"
     tools.mkdir()
     for name, text in (("sbatch", SBATCH), ("scancel", SCANCEL)):
@@ -199,7 +199,9 @@ def test_jobs_of_slurm_run_the_points(
         assert f"#SBATCH {line}\n" in script
 
 
-def test_a_job_that_sbatch_refuses_is_told(place: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_a_job_that_sbatch_refuses_is_reported(
+    place: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
     tools = place / "bin"
     tools.mkdir()
     for name in ("sbatch", "scancel"):
@@ -216,7 +218,7 @@ def test_a_job_that_sbatch_refuses_is_told(place: Path, monkeypatch: pytest.Monk
 def test_jobs_may_wait_in_a_queue(
     place: Path, monkeypatch: pytest.MonkeyPatch, command: Command
 ) -> None:
-    """Longer than workers of a scheduler that is there."""
+    """Jobs get more time than workers of an existing scheduler."""
     tools = place / "bin"
     tools.mkdir()
     late = SBATCH.replace("bash {place}/script", "(sleep 2; exec bash {place}/script)")
@@ -250,7 +252,7 @@ def test_the_script_of_a_job_is_shown(command: Command, place: Path) -> None:
         assert f"#SBATCH {line}" in lines
     assert lines[-1].startswith(sys.executable)
     assert "distributed.cli.dask_worker" in lines[-1]
-    # A process a core, each with one thread.
+    # One process per core, each with one thread.
     assert "--nthreads 1" in lines[-1]
     assert "--nworkers 4" in lines[-1]
 
@@ -263,7 +265,7 @@ def test_the_script_of_a_job_is_shown(command: Command, place: Path) -> None:
         ("queue='x", "No closing quotation"),
     ],
 )
-def test_options_of_slurm_that_cannot_be_meant_are_refused(options: str, reason: str) -> None:
+def test_invalid_options_of_slurm_are_refused(options: str, reason: str) -> None:
     with pytest.raises(InputError, match="--slurm") as refused:
         Slurm.of(options)
     assert reason in str(refused.value)

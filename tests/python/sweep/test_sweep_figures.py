@@ -1,4 +1,4 @@
-"""Figures and pages of sweeps: what is in them, read from the charts and from the drawings."""
+"""Figures and pages of sweeps: their content, read from the charts and from the drawings."""
 
 from __future__ import annotations
 
@@ -36,7 +36,7 @@ def swept(command: Command, tmp_path: Path) -> Path:
 
 
 def values(chart: Any) -> list[dict[str, Any]]:  # noqa: ANN401 - any of Altair's
-    """All rows that a chart is drawn from."""
+    """Return all rows of data of a chart."""
     sets = chart.to_dict()["datasets"]
     return [row for rows in sets.values() for row in rows]
 
@@ -66,7 +66,7 @@ def test_a_map_has_a_cell_for_each_pair(swept: Path) -> None:
     assert cell["value"] == pytest.approx(sum(of_slow) / 2)
 
 
-def test_what_cannot_be_drawn_is_said(swept: Path) -> None:
+def test_what_cannot_be_drawn_is_reported(swept: Path) -> None:
     plots = SweepPlots(backwater.open_sweep(swept))
     with pytest.raises(InputError, match=r"switch\.buffer: is not varied"):
         plots.curve("switch.buffer", ["pauses"])
@@ -77,7 +77,7 @@ def test_what_cannot_be_drawn_is_said(swept: Path) -> None:
 
 
 def test_many_settings_are_averaged_if_all_are_there(command: Command, swept: Path) -> None:
-    """Eight settings beside a key: one line, which is the mean over them, seed by seed."""
+    """Eight settings beside a key give one line: their mean, seed by seed."""
     command(
         *("sweep", "hot.toml", "--variant", "pfc", "--vary", "pfc.xoff=5 KB,60 KB"),
         *("--vary", "topology.link_delay=100ns..800ns in 8", "--out", "many"),
@@ -104,11 +104,11 @@ def test_an_answer_is_kept_with_its_figures(command: Command, swept: Path) -> No
     texts = list(ElementTree.parse(figures[0]).getroot().itertext())
     assert "Over pfc.xoff" in "".join(texts)
     assert "pfc.xoff (KB)" in texts
-    # The dashed rule is at the answer.
+    # The dashed line marks the answer.
     chart = SweepPlots(backwater.open_sweep(place)).curve("pfc.xoff", ["pauses"])
     marks = [row for row in values(chart) if "t" in row]
     assert marks == [{"x": float(found.split()[0]), "t": found}]
-    # Another goal replaces them, and --force removes what is of Backwater's alone.
+    # Another goal replaces them, and --force removes only files of Backwater.
     (place / "figures" / "mine.txt").write_text("mine")
     command(*begin, "--out", "g", "--force", code=0)
     assert (place / "figures" / "mine.txt").read_text() == "mine"
@@ -125,7 +125,7 @@ def test_a_sweep_has_a_page(command: Command, swept: Path, tmp_path: Path) -> No
     assert "backwater sweep hot.toml --vary" in html
     assert (tmp_path / "figures" / "map-1.svg").is_file()
     assert "Intervals over 2 seeds are wide: --seeds 5 or more narrows them." in page.lead
-    # The page lists the points, and the command has told the same numbers at its end.
+    # The page lists the points, and the command printed the same numbers.
     [listed] = [one for one in page.sections if one.id == "points"]
     table = listed.parts[0]
     assert [column.title for column in table.columns][:2] == ["pfc.xoff", "topology.link_delay"]
@@ -139,10 +139,10 @@ def test_a_sweep_has_a_page(command: Command, swept: Path, tmp_path: Path) -> No
     assert f"`backwater report {swept.name}` draws them" in again.err
 
 
-def test_points_that_failed_say_why_and_many_are_told_by_their_ends(
+def test_failed_points_have_reasons_and_many_are_summed_up_by_their_ends(
     command: Command, tmp_path: Path
 ) -> None:
-    """A threshold below its xon cannot be; of twenty points the ends have a row each."""
+    """A threshold below its xon is illegal; of twenty points, those at the ends have rows."""
     (tmp_path / "hot.toml").write_text(HOT)
     varied = ("--variant", "pfc", "--vary", "pfc.xoff=1KB..39KB step 2KB", "--seeds", "1")
     said = command("sweep", "hot.toml", *varied, "--out", "o", code=1)
@@ -164,7 +164,7 @@ def test_points_that_failed_say_why_and_many_are_told_by_their_ends(
 
 
 def test_a_page_says_that_nothing_differs(command: Command, tmp_path: Path) -> None:
-    """When a run without an end is given up does not matter to runs that end."""
+    """The time limit for endless runs makes no difference to runs that end."""
     (tmp_path / "hot.toml").write_text(HOT)
     varied = ("--vary", "stop.stall=50 ms,60 ms", "--seeds", "1..2", "--out", "same")
     command("sweep", "hot.toml", *varied, code=0)
@@ -176,7 +176,7 @@ def test_a_page_says_that_nothing_differs(command: Command, tmp_path: Path) -> N
 def test_a_page_draws_what_differs_where_nothing_is_asked_for(
     command: Command, tmp_path: Path
 ) -> None:
-    """Marks of an ECN that nobody hears change, and no completion time."""
+    """ECN marks that no sender uses change, and completion times do not."""
     (tmp_path / "hot.toml").write_text(HOT)
     varied = ("--with", "ecn", "--vary", "ecn.kmax=10 KB,90 KB", "--set", "ecn.kmin=5 KB")
     command("sweep", "hot.toml", *varied, "--seeds", "1..2", "--out", "marks", code=0)

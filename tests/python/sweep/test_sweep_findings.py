@@ -1,4 +1,4 @@
-"""What sweeps come to: fronts, effects, tests, each against an account of its own."""
+"""Conclusions from sweeps: fronts, effects and tests, each against a separate calculation."""
 
 from __future__ import annotations
 
@@ -25,7 +25,7 @@ def design(values: tuple[object, ...], metric: list[float | None], variant: str 
 def test_a_front_is_what_comparing_all_pairs_leaves(least: list[bool]) -> None:
     dice = random.Random(7)
     for count in (1, 2, 10, 60):
-        # Small whole numbers, so that there are ties.
+        # Small whole numbers, so that some are equal.
         values = [(float(dice.randrange(6)), float(dice.randrange(6))) for _ in range(count)]
 
         def beats(one: tuple[float, float], other: tuple[float, float]) -> bool:
@@ -45,7 +45,7 @@ def shares(told: Analysis | None) -> dict[tuple[str, ...], float]:
 
 
 def test_effects_of_a_sum_are_those_of_its_parts() -> None:
-    """3 a + b over a in 0, 1 and b in 0, 1, 2: sums of squares 6 x 2.25 and 4 x 1, no other."""
+    """3 a + b over a in 0, 1 and b in 0, 1, 2 has only the sums of squares 6 x 2.25 and 4 x 1."""
     found = [design((a, b), [3.0 * a + b]) for a in (0, 1) for b in (0, 1, 2)]
     told = effects(found, ["a", "b"], "m")
     assert told is not None
@@ -54,13 +54,13 @@ def test_effects_of_a_sum_are_those_of_its_parts() -> None:
     assert [one.share for one in told.effects] == pytest.approx([13.5 / total, 4 / total, 0.0])
     assert told.effects[0].low == (0, 1.0)
     assert told.effects[0].high == (1, 4.0)
-    # One seed says nothing of noise.
+    # One seed shows no noise.
     assert told.seeds == 1
     assert [one.p for one in told.effects] == [None] * 3
 
 
 def test_an_interaction_alone_is_one() -> None:
-    """An exclusive or: neither key alone says anything."""
+    """An exclusive or: neither key alone has an effect."""
     found = [design((a, b), [float(a ^ b)]) for a in (0, 1) for b in (0, 1)]
     told = shares(effects(found, ["a", "b"], "m"))
     assert told == pytest.approx({("a",): 0.0, ("b",): 0.0, ("a", "b"): 1.0})
@@ -73,7 +73,7 @@ def test_shares_of_two_keys_make_one() -> None:
 
 
 def test_an_effect_is_held_against_the_noise_between_seeds() -> None:
-    """By hand: means 2, 2, 7, 7 are of `a` alone, 50 of 54; seeds have 2, and 2 is left, of 3."""
+    """By hand: means 2, 2, 7, 7 depend on `a` alone, 50 of 54; seeds have 2, and 2 remain, of 3."""
     values = {(0, 0): [1.0, 3.0], (0, 1): [2.0, 2.0], (1, 0): [7.0, 7.0], (1, 1): [6.0, 8.0]}
     found = [design(at, list(some)) for at, some in values.items()]
     told = effects(found, ["a", "b"], "m")
@@ -83,18 +83,18 @@ def test_an_effect_is_held_against_the_noise_between_seeds() -> None:
     assert shares(told) == pytest.approx(
         {("a",): (50 - noise) / (50 + 2 + noise), ("b",): 0.0, ("a", "b"): 0.0}
     )
-    # F is 50 over 2/3, of 1 and 3: the square of Student's t of 3, whose p has a closed form.
+    # F is 50 over 2/3, with 1 and 3: the square of Student's t with 3, whose p has a closed form.
     x = math.sqrt(75) / math.sqrt(3)
     alone = 1 - 2 / math.pi * (math.atan(x) + x / (1 + x * x))
-    # The least of three counts three times.
+    # The correction multiplies the least of three by three.
     assert {one.keys: one.p for one in told.effects} == pytest.approx(
         {("a",): 3 * alone, ("b",): 1.0, ("a", "b"): 1.0}
     )
     assert [one.keys for one in told.effects if one.clear] == [("a",)]
 
 
-def test_noise_alone_is_told_as_none() -> None:
-    """Also where a seed moves all points: of 300 sweeps some 15 may show an effect, 5 %."""
+def test_noise_alone_has_no_effects() -> None:
+    """Of 300 sweeps about 15, 5 %, may show an effect, even if a seed moves all points."""
     dice = random.Random(5)
     shown = 0
     for _ in range(300):
@@ -120,7 +120,7 @@ def test_without_noise_whatever_differs_is_an_effect() -> None:
 
 
 def test_what_rounding_leaves_is_neither_noise_nor_effect() -> None:
-    """Thirds about a million: without noise, and nothing but `a` differs."""
+    """Thirds near a million, without noise: only `a` makes a difference."""
     found = [
         design((a, b), [1e6 + a / 3 + s / 7 for s in (1, 2, 3)]) for a in (0, 1) for b in (0, 1)
     ]
@@ -139,7 +139,7 @@ def test_effects_are_of_the_seeds_that_all_points_have() -> None:
 
 
 def test_several_p_are_corrected_for_each_other() -> None:
-    """Benjamini and Hochberg: the k-th of n counts n / k times, and no less than those above."""
+    """Benjamini and Hochberg: the k-th of n is multiplied by n / k, and never above later ones."""
     assert corrected([0.01, 0.04, 0.03]) == pytest.approx([0.03, 0.04, 0.04])
     assert corrected([]) == []
     assert (written(0.0002), written(0.0314)) == ("p < 0.001", "p = 0.031")
@@ -152,7 +152,7 @@ def test_no_effects_without_all_combinations() -> None:
 
 
 def test_a_paired_test_is_that_of_the_differences() -> None:
-    """Student's t by hand: mean of the differences over its standard error, against tables."""
+    """Student's t by hand, the mean difference over its standard error, against tables."""
     one = design((1,), [10.0, 12.0, 15.0, 13.0, None])
     base = design((0,), [9.0, 10.0, 11.0, 12.0, 1.0])
     test = paired(one, base, "m")
@@ -207,8 +207,10 @@ def test_ranks_of_a_monotone_curve_are_one() -> None:
 
 
 def test_few_points_say_little_however_well_they_are_ordered() -> None:
-    """Of the six orders of three points two are monotone; of the twenty ways to choose three of six
-    points as those with the greater value, two part them completely."""
+    """Two of the six orders of three points are monotone.
+
+    Two of the twenty ways to choose the three greater of six points separate them completely.
+    """
     three = [design((float(n),), [float(n)]) for n in range(3)]
     [rank] = ranks(three, ["a"], "m")
     assert rank.rho == pytest.approx(1.0)
@@ -220,8 +222,10 @@ def test_few_points_say_little_however_well_they_are_ordered() -> None:
 
 
 def test_ranks_with_ties_count_the_orders_that_are_as_far_either_way() -> None:
-    """Of four orders one puts the point that differs on itself, and so it is with seven. The other
-    orders are all less far, on the other side, and do not count."""
+    """One of four orders puts the differing point on itself; likewise one of seven.
+
+    All other orders are less extreme, on the other side, and do not count.
+    """
     for values, p in (([1.0, 1.0, 1.0, 2.0], 1 / 4), ([1.0] * 6 + [2.0], 1 / 7)):
         [rank] = ranks([design((x,), [x]) for x in values], ["a"], "m")
         assert [rank.rho, rank.p] == pytest.approx([1.0, p])
@@ -229,7 +233,7 @@ def test_ranks_with_ties_count_the_orders_that_are_as_far_either_way() -> None:
         assert [rank.rho, rank.p] == pytest.approx([-1.0, p])
 
 
-def test_ranks_of_noise_are_told_as_none() -> None:
+def test_noise_alone_has_no_ranks() -> None:
     dice = random.Random(11)
     shown = 0
     for _ in range(100):

@@ -1,4 +1,4 @@
-"""Goals of sweeps: what they say, how they are searched for, and that a search comes again."""
+"""Goals of sweeps: their syntax, their searches, and that a search is reproducible."""
 
 from __future__ import annotations
 
@@ -30,7 +30,7 @@ from kit.sweeping import HOT, Cluster, rows, run_here, until
 
 @pytest.fixture
 def cluster(tmp_path: Path) -> Iterator[tuple[str, str]]:
-    """The options for a cluster, where it matters that commands are killed."""
+    """Return the options of a cluster, for tests that kill commands."""
     one = Cluster(tmp_path / "cluster", workers=1)
     one.start()
     yield "--scheduler", one.address
@@ -39,12 +39,12 @@ def cluster(tmp_path: Path) -> Iterator[tuple[str, str]]:
 
 @pytest.fixture(autouse=True)
 def here(monkeypatch: pytest.MonkeyPatch) -> None:
-    """Points run in the process of the tests, unless a command has one of its own."""
+    """Run points in the process of the tests, unless the command is a separate one."""
     run_here(monkeypatch)
 
 
 def searched(holds: list[bool]) -> Bisection:
-    """Search among values of which it is known where the condition holds."""
+    """Search among values for which the condition is known."""
     search = Bisection(len(holds))
     while asked := search.ask():
         for number in asked:
@@ -67,7 +67,7 @@ def test_bisection_says_where_it_cannot_be_trusted() -> None:
     # It holds at the first fifth and at the last value.
     search = searched([*[True] * 20, *[False] * 80, True])
     assert (search.low, search.high, search.against) == (19, 20, [100])
-    # It holds nowhere at the beginning: nothing is sought.
+    # It does not hold at the first value: the search ends.
     search = searched([False, *[True] * 9])
     assert search.low is None
     assert search.high == 0
@@ -97,7 +97,7 @@ def test_a_goal_is_read() -> None:
     assert (goal.axis, goal.largest, goal.named) == (None, False, ["drops", "p99_fct:a"])
     goal = Goal.of("p99_fct:victim min, busbw:a/b max where drops == 0")
     assert goal.metrics == (("p99_fct:victim", True), ("busbw:a/b", False))
-    # An interval without a step has its ends and 127 values between.
+    # An interval without a step has its ends and 127 values between them.
     goal = Goal.of("smallest sfc.pause in 0 us..128 us where pauses == 0")
     assert goal.axis is not None
     assert [value.text for value in goal.axis.values[:3]] == ["0 ps", "1 us", "2 us"]
@@ -144,9 +144,7 @@ def test_metrics_have_their_own_units_in_conditions() -> None:
         ("max_fct:victim min", "nothing is varied"),
     ],
 )
-def test_goals_that_cannot_be_meant_are_refused(
-    command: Command, hot: Path, goal: str, reason: str
-) -> None:
+def test_invalid_goals_are_refused(command: Command, hot: Path, goal: str, reason: str) -> None:
     variant = [] if goal == "max_fct:victim min" else ["--variant", "pfc"]
     vary = ["--vary", "switch.buffer=200 KB,300 KB"] if goal[:6] in ("max_fc", "victim") else []
     said = command("sweep", str(hot), *variant, *(vary if variant else []), "--goal", goal, code=2)
@@ -190,7 +188,7 @@ def answer(directory: Path) -> dict[str, Any]:
 def test_a_threshold_is_the_one_of_the_whole_grid(
     command: Command, hot: Path, tmp_path: Path
 ) -> None:
-    """Against all points of the grid, looked at one by one."""
+    """The expected threshold comes from all points of the grid."""
     goal = "smallest pfc.xoff where pauses <= 4"
     begin = ("sweep", str(hot), "--variant", "pfc", "--seeds", "1..3")
     command(*begin, "--vary", XOFF, "--out", "all", code=0)
@@ -203,21 +201,21 @@ def test_a_threshold_is_the_one_of_the_whole_grid(
     assert line["answer"] == f"{least // 1000} KB"
     assert 5 < least // 1000 < 75
     assert f"smallest pfc.xoff: {line['answer']}, with all of 3 seeds" in said.out
-    # Fewer points, and the same numbers at those.
+    # The search has fewer points, with the same numbers.
     sought, whole = rows(tmp_path / "sought"), rows(tmp_path / "all")
     assert len(sought) < len(whole)
     by_id = {row["point"]: row["fingerprint"] for row in whole}
     mine = {row["point"]: row["fingerprint"] for row in sought if row["point"] in by_id}
     assert len(mine) >= len(sought) - 3
     assert mine.items() <= by_id.items()
-    # Points that are there already are not run again.
+    # Existing points do not run again.
     said = command(*begin, "--vary", XOFF, "--goal", goal, "--out", "all", "--json", "-")
     told = json.loads(said.out)
     assert told["fresh"] == len(sought) - len(mine)
     assert told["goal"]["lines"] == [line]
 
 
-def test_a_goal_that_nothing_meets_is_said(command: Command, hot: Path) -> None:
+def test_a_goal_that_nothing_meets_is_reported(command: Command, hot: Path) -> None:
     goal = "largest pfc.xoff in 5 KB..25 KB step 5 KB where unfinished > 0"
     said = command("sweep", str(hot), "--variant", "pfc", "--goal", goal, "--out", "o", code=1)
     assert "no pfc.xoff from 5 KB to 25 KB" in said.out
@@ -269,7 +267,7 @@ def test_the_best_point_is_that_of_all_points(command: Command, hot: Path, tmp_p
 
 
 def trials(command: Command, hot: Path, *more: str, out: str = "o", many: int = 16) -> Said:
-    """Seek by Optuna; `more` says where it runs."""
+    """Search with Optuna; `more`: options for where it runs."""
     return command(
         *("sweep", str(hot), "--variant", "pfc", "--vary", "pfc.xoff=5 KB..150 KB"),
         *("--vary", "topology.link_delay=100ns..2us", "--seeds", "1..2"),
@@ -278,7 +276,9 @@ def trials(command: Command, hot: Path, *more: str, out: str = "o", many: int = 
     )
 
 
-def test_a_search_comes_again_and_goes_on(command: Command, hot: Path, tmp_path: Path) -> None:
+def test_a_search_is_reproducible_and_continues(
+    command: Command, hot: Path, tmp_path: Path
+) -> None:
     assert trials(command, hot, out="whole").code == 0
     assert trials(command, hot, out="parts", many=6).code == 0
     assert len(rows(tmp_path / "parts")) == 2 * 6 + 2
@@ -288,7 +288,7 @@ def test_a_search_comes_again_and_goes_on(command: Command, hot: Path, tmp_path:
     same = [[[row[key] for key in keys] for row in rows(tmp_path / d)] for d in ("whole", "parts")]
     assert same[0] == same[1]
     assert answer(tmp_path / "whole") == answer(tmp_path / "parts")
-    # Another seed of the sampler looks elsewhere.
+    # Another seed of the sampler draws other points.
     assert trials(command, hot, "--sample-seed", "2", out="other").code == 0
     assert {row["point"] for row in rows(tmp_path / "other")} != {one[0] for one in same[0]}
 
@@ -367,12 +367,12 @@ def test_a_threshold_is_sought_for_each_other_value(
         {"topology.link_delay": "5 us"},
     ]
     assert all(line["answer"] for line in lines)
-    # The base has the scenario's own delay, 500 ns, and is no part of what figures show.
+    # The base has the scenario's own delay, 500 ns, and figures do not show it.
     plots = SweepPlots(backwater.open_sweep(tmp_path / "o"))
     assert {one.values[0] for one in plots.designs} == {100_000, 5_000_000}
     assert plots.base is not None
     assert plots.base.values == (500_000, 20_000)
-    # Given again, the command finds all there, and the base stays apart.
+    # The same command again finds all points, and the base stays apart.
     again = command(
         *("sweep", str(hot), "--variant", "pfc", "--vary", "topology.link_delay=5us,100ns"),
         *("--goal", goal, "--out", "o", "--json", "-"),
@@ -381,7 +381,7 @@ def test_a_threshold_is_sought_for_each_other_value(
     assert SweepPlots(backwater.open_sweep(tmp_path / "o")).apart == 1
     said = command("query", "o", "select distinct topology_link_delay d from points where base")
     assert said.out.split() == ["d", "500000"]
-    # Points that are asked for by a later command are no longer apart.
+    # Points that a later command requests are no longer apart.
     more = ("--vary", "pfc.xoff=20 KB", "--vary", "topology.link_delay=500ns")
     command("sweep", str(hot), "--variant", "pfc", *more, "--out", "o", code=0)
     assert SweepPlots(backwater.open_sweep(tmp_path / "o")).apart == 0

@@ -1,4 +1,4 @@
-"""What charts and sentences of sweeps are drawn from: a base apart, means with what is in them."""
+"""Data of charts and sentences of sweeps: bases stay apart, and means name what they cover."""
 
 from __future__ import annotations
 
@@ -66,7 +66,7 @@ def below(chart: Any) -> str:  # noqa: ANN401 - any of Altair's
 
 
 def test_a_base_is_in_no_line_map_or_effect() -> None:
-    """Its value, 900, is far from all others, which lie from 1 to 2."""
+    """Its value, 900, is far from all others, which are from 1 to 2."""
 
     def value(point: Point) -> float:
         return 900.0 if point[1] == 99_000 else 1.0 + (point[1] == 20_000)
@@ -79,7 +79,7 @@ def test_a_base_is_in_no_line_map_or_effect() -> None:
     assert values(apart.heat(*KEYS, "m")) == values(alone.heat(*KEYS, "m"))
     assert values(apart.effects("m")) == values(alone.effects("m"))
     assert "900" not in said.curve(apart, KEYS[0], ["m"])
-    # On a curve it is a level of its own.
+    # A curve shows it as a separate level.
     lines = {row["series"]: row for row in values(apart.curve(KEYS[0], ["m"]))}
     level = lines.pop("base (its base)")
     assert (level["x"], level["value"]) == (None, 900.0)
@@ -107,13 +107,13 @@ def test_bars_and_sentence_are_of_one_variant_and_name_it() -> None:
     )
 
 
-def test_what_a_map_is_a_mean_over_is_said() -> None:
+def test_a_map_names_what_its_means_cover() -> None:
     def value(point: Point) -> float:
         return point[1] / 1000 + (point[0] == "b") * 10
 
     both = plots(grid("a", "b", seeds=3), value)
     assert below(both.heat(*KEYS, "m")) == "mean over 2 variants and 3 seeds"
-    # 10 and 20 without, 20 and 30 with ten more.
+    # 10 and 20 under a, 20 and 30 under b.
     assert said.heat(both, *KEYS, "m") == (
         "m lies between 15 us (pfc.xoff 10 KB, topology.link_delay 1 ns) and 25 us (pfc.xoff "
         "20 KB, topology.link_delay 1 ns), mean over 2 variants and 3 seeds."
@@ -127,7 +127,7 @@ def test_what_a_map_is_a_mean_over_is_said() -> None:
     assert "cells have 1 to 2 sets of values" in below(uneven.heat(*KEYS, "m"))
 
 
-def test_a_curve_of_many_settings_says_what_it_is_a_mean_over() -> None:
+def test_a_curve_of_many_settings_names_what_its_means_cover() -> None:
     points: list[Point] = [("", a, b, 1) for a in (1000, 2000) for b in range(1000, 9001, 1000)]
     drawn = plots(points, lambda point: point[1] + point[2])
     assert "mean over 9 values of topology.link_delay" in below(drawn.curve(KEYS[0], ["m"]))
@@ -140,7 +140,7 @@ def test_a_curve_of_many_settings_says_what_it_is_a_mean_over() -> None:
         (1, "; with one seed, noise cannot be told from effects.", "one seed: the share of noise"),
     ],
 )
-def test_effects_of_noise_are_not_told_as_effects(seeds: int, sentence: str, under: str) -> None:
+def test_noise_is_not_reported_as_an_effect(seeds: int, sentence: str, under: str) -> None:
     dice = random.Random(2)
     drawn = plots(grid("", seeds=seeds), lambda _: dice.gauss(100, 1))
     assert sentence.lower() in said.effects(drawn, "m").lower()
@@ -149,8 +149,8 @@ def test_effects_of_noise_are_not_told_as_effects(seeds: int, sentence: str, und
     assert [name.endswith("(not significant)") for name in names] == [seeds > 1] * 3
 
 
-def test_what_is_asked_for_is_told_though_it_does_not_vary() -> None:
-    """That the victim does not care is the answer."""
+def test_a_requested_metric_is_shown_even_if_it_does_not_vary() -> None:
+    """The result is that the victim does not depend on it."""
     columns = {"max_fct:victim": 44.016, "pauses": 0.0, "p99_fct:victim": 41.5, "max_fct:hot": None}
     rows = [
         {"variant": "", KEYS[0]: a, KEYS[1]: 1000, "seed": 1, "point": f"{a}", "status": "done"}

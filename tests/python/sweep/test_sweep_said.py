@@ -1,4 +1,4 @@
-"""What answers of sweeps and queries say: where there is no value, and what is the same."""
+"""Texts of answers and queries: points without a value, and metrics that do not differ."""
 
 from __future__ import annotations
 
@@ -17,7 +17,7 @@ from kit.sweeping import HOT, run_here
 
 @pytest.fixture(autouse=True)
 def here(monkeypatch: pytest.MonkeyPatch) -> None:
-    """Points run in the process of the tests."""
+    """Run points in the process of the tests."""
     run_here(monkeypatch)
 
 
@@ -34,7 +34,7 @@ interval = "2 us"
 def test_a_condition_without_a_value_is_no_condition_that_fails(
     command: Command, tmp_path: Path
 ) -> None:
-    """A queue of 100 KB cannot hold more than 200 KB: a run of 40 samples just has no p99."""
+    """A queue of 100 KB cannot hold more than 200 KB, but a run of 40 samples has no p99."""
     file = tmp_path / "c.toml"
     file.write_text(CONGESTED, encoding="utf-8")
     why = "p99_queue takes 100 samples of queues"
@@ -69,7 +69,7 @@ def test_a_condition_that_fails_whatever_has_no_value_fails() -> None:
     assert goal.judged([{**rows[0], "status": "failed"}]) == [False]
 
 
-def test_a_best_point_says_what_it_knows_nothing_of(command: Command, tmp_path: Path) -> None:
+def test_a_best_point_names_what_is_unknown(command: Command, tmp_path: Path) -> None:
     file = tmp_path / "c.toml"
     file.write_text(CONGESTED, encoding="utf-8")
     vary = ("--vary", "switch.buffer=100 KB,4 MB", "--seeds", "1", "--metric", "fairness")
@@ -113,7 +113,7 @@ def test_a_metric_that_some_points_lack_is_not_the_same_at_all(
         ("true", "True", True),
     ],
 )
-def test_a_query_answers_whatever_sql_has(
+def test_a_query_answers_all_types_of_sql(
     command: Command, tmp_path: Path, sql: str, shown: str, found: object
 ) -> None:
     file = tmp_path / "c.toml"
@@ -150,7 +150,7 @@ def test_a_base_is_a_variant_or_the_file_without_one(command: Command, tmp_path:
 
 @pytest.mark.usefixtures("undrawn")
 def test_points_of_a_front_that_are_the_same_are_one_row(command: Command, tmp_path: Path) -> None:
-    """More buffer than is ever held changes nothing: one row for all of that."""
+    """More buffer than is ever used changes nothing, so these points share a row."""
     file = tmp_path / "hot.toml"
     file.write_text(HOT, encoding="utf-8")
     vary = ("--vary", "switch.buffer=900 KB,1 MB,2 MB,30 KB", "--seeds", "1")

@@ -1,4 +1,4 @@
-"""What a directory of a sweep tells as a whole: of several commands, attempts, and who reads it."""
+"""Directories of sweeps as a whole: several commands, attempts, and concurrent readers."""
 
 from __future__ import annotations
 
@@ -30,7 +30,7 @@ BUFFERS = "switch.buffer=100 KB..200 KB step 50 KB"
 
 @pytest.fixture
 def sweep(command: Command, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Callable[..., Said]:
-    """Give `backwater sweep hot.toml … --out o`, with points that run in this process."""
+    """Return `backwater sweep hot.toml … --out o`, with points that run in this process."""
     (tmp_path / "hot.toml").write_text(HOT, encoding="utf-8")
     run_here(monkeypatch)
 
@@ -41,11 +41,11 @@ def sweep(command: Command, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> 
 
 
 class KilledError(Exception):
-    """Ends a command where a kill would."""
+    """Ends a command as a kill would."""
 
 
 def killed(sweep: Callable[..., Said], *arguments: str) -> None:
-    """Have a sweep end after its pilot point, with what a kill leaves."""
+    """End a sweep after its pilot point, and leave the files of a killed one."""
 
     def kill(*_: object) -> None:
         raise KilledError
@@ -54,7 +54,7 @@ def killed(sweep: Callable[..., Said], *arguments: str) -> None:
         for way in ("alone", "run"):
             patch.setattr(Drive, way, kill)
         assert sweep(*arguments).code == 1
-    # A kill lets nobody write that it was one.
+    # A killed process cannot record its end.
     place = Path("o")
     manifest = read_manifest(place, SWEEP)
     manifest.pop("error")
@@ -71,7 +71,7 @@ def test_a_small_command_does_not_hide_an_unfinished_sweep(
     sweep: Callable[..., Said],
     tmp_path: Path,
 ) -> None:
-    """Twelve points were asked for and one was run, then two others by a command of their own."""
+    """Twelve points were requested and one was run, then a second command ran two others."""
     killed(sweep, "--vary", BUFFERS, "--seeds", "1..4")
     code, told = status(command)
     assert (code, told["points"]) == (3, 12)
@@ -81,7 +81,7 @@ def test_a_small_command_does_not_hide_an_unfinished_sweep(
     assert told["command"] == {"points": 2, "done": 2, "failed": 0}
     assert backwater.open_sweep(tmp_path / "o").status == "interrupted"
     assert "21 % · 3 of 14 points done" in command("status", "o").out
-    # A part of the first, and then all that it has left.
+    # Some of the first command's points, and then all that remain.
     assert sweep("--vary", BUFFERS, "--seeds", "1..2").code == 0
     assert status(command)[1]["done"] == 8
     assert sweep("--vary", BUFFERS, "--seeds", "1..4").code == 0
@@ -89,13 +89,13 @@ def test_a_small_command_does_not_hide_an_unfinished_sweep(
     assert (code, told["points"], told["done"]) == (0, 14, 14)
     assert backwater.open_sweep(tmp_path / "o").status == "done"
     assert not (tmp_path / "o" / "missing.parquet").exists()
-    # --force begins anew: nothing of before is asked for any more.
+    # --force begins again, and drops earlier requests.
     killed(sweep, "--vary", BUFFERS, "--seeds", "5..8")
     assert sweep("--vary", BUFFERS, "--force").code == 0
     assert (status(command)[0], status(command)[1]["points"]) == (0, 3)
 
 
-def test_a_search_that_came_to_no_end_is_told_until_it_has(
+def test_an_unfinished_search_is_reported_until_it_ends(
     command: Command,
     sweep: Callable[..., Said],
     tmp_path: Path,
@@ -129,12 +129,12 @@ def test_of_each_point_the_last_attempt_has_a_timing(
     sweep: Callable[..., Said],
     tmp_path: Path,
 ) -> None:
-    # Below xon, 2 KB, no xoff can be.
+    # xoff cannot be below xon, 2 KB.
     vary = ("--variant", "pfc", "--vary", "pfc.xoff=20KB,1KB")
     assert sweep(*vary).code == 1
     opened = backwater.open_sweep(tmp_path / "o")
     before = {row["point"]: row["ended"] for row in opened.arrow("timings").to_pylist()}
-    # The failed point of another command is no part of this one's: it stays.
+    # The failed point of another command stays, as this one does not request it.
     assert sweep("--variant", "pfc", "--vary", "pfc.xoff=30KB").code == 0
     assert len(rows(tmp_path / "o")) == 3
     assert sweep(*vary).code == 1
@@ -176,8 +176,8 @@ def test_a_kill_between_two_tables_leaves_points_that_are_run_again(
         assert table_of(tmp_path, name)["point"].to_pylist() == ["b"]
 
 
-def test_who_reads_while_parts_are_put_together_sees_all_rows(tmp_path: Path) -> None:
-    """One writes and merges as fast as it can, and another reads: never less than before."""
+def test_a_reader_sees_all_rows_while_parts_are_merged(tmp_path: Path) -> None:
+    """One thread writes and merges; another reads, and never sees fewer rows than before."""
     wrong: list[str] = []
     over = threading.Event()
 
@@ -207,7 +207,7 @@ def test_who_reads_while_parts_are_put_together_sees_all_rows(tmp_path: Path) ->
     assert len(table_of(tmp_path, POINTS)) == 120
 
 
-def test_a_part_that_goes_while_it_is_read_is_looked_for_again(
+def test_a_part_that_disappears_during_a_read_is_looked_up_again(
     sweep: Callable[..., Said],
     tmp_path: Path,
     monkeypatch: pytest.MonkeyPatch,
@@ -217,7 +217,7 @@ def test_a_part_that_goes_while_it_is_read_is_looked_for_again(
     real, gone = store.files, [tmp_path / "o" / "points" / "part-00000-00000.parquet"]
 
     def files(directory: Path, table: str) -> list[Path]:
-        # At first what was there before it was put together with others.
+        # The first listing has a part that has been merged since.
         return [gone.pop()] if gone else real(directory, table)
 
     for module in ("store", "dataset"):
@@ -227,7 +227,7 @@ def test_a_part_that_goes_while_it_is_read_is_looked_for_again(
     assert opened.query("select count(*) n from points")["n"].to_pylist() == [3]
 
 
-def test_nobody_who_reads_is_told_to_do_all_anew(
+def test_a_reader_gets_no_advice_to_run_all_again(
     sweep: Callable[..., Said],
     tmp_path: Path,
     monkeypatch: pytest.MonkeyPatch,
@@ -238,7 +238,7 @@ def test_nobody_who_reads_is_told_to_do_all_anew(
     with pytest.raises(ResultError, match=r"gone\.parquet: has disappeared") as refused:
         _ = backwater.open_sweep(tmp_path / "o").points
     assert "--force" not in str(refused.value)
-    # A manifest that a command has written meanwhile is read again, and so are its files.
+    # If a command writes the manifest meanwhile, the reader reads it and its files again.
     manifest = read_manifest(tmp_path / "o", SWEEP)
     broken = manifest | {"parts": {"points/part-00000-00009.parquet": "0" * 64}}
     write_manifest(tmp_path / "o", broken)
@@ -256,10 +256,10 @@ def test_nobody_who_reads_is_told_to_do_all_anew(
     assert backwater.open_sweep(tmp_path / "o").manifest["parts"] == manifest["parts"]
 
 
-def test_what_takes_less_than_workers_do_is_run_by_the_command(
+def test_the_command_runs_what_takes_less_than_workers_need(
     command: Command, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    """And what takes longer than was foreseen goes to workers, in the middle of a point."""
+    """A point that takes longer than expected is stopped, and workers run it."""
     (tmp_path / "hot.toml").write_text(HOT, encoding="utf-8")
     started = []
 
@@ -274,11 +274,11 @@ def test_what_takes_less_than_workers_do_is_run_by_the_command(
         command(*begin, "--out", f"a{number}", code=0)
         assert not started
         if number == 0:
-            # Where they are asked for, workers run it.
+            # With --workers, workers run the points.
             command(*begin, "--workers", "1", "--out", "b", code=0)
             assert started.pop()
             assert rows(tmp_path / "a0") == rows(tmp_path / "b")
-        # Foreseen to take no time, it takes some; and none is left.
+        # The time limit of this process is close to 0, so workers run the points.
         monkeypatch.setattr("backwater.sweep.run._LONGER", 0.0005)
         command(*begin, "--out", f"c{number}", code=0)
         monkeypatch.setattr("backwater.sweep.run._LONGER", 2.0)
@@ -289,7 +289,7 @@ def test_what_takes_less_than_workers_do_is_run_by_the_command(
 def test_a_sweep_without_workers_does_without_their_library(
     command: Command, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    """It takes a second to import. Where it is not installed, that is said before anything runs."""
+    """Its import takes a second. If it is not installed, an error reports it before any run."""
     (tmp_path / "hot.toml").write_text(HOT, encoding="utf-8")
     words = ["sweep", "hot.toml", "--vary", BUFFERS, "--out", "o"]
     script = (

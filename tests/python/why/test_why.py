@@ -1,4 +1,4 @@
-"""`backwater why`: exact itemised delays, pauses led back to their roots, runs parted."""
+"""`backwater why`: exactly itemised delays, roots of pauses, and where two runs part."""
 
 from __future__ import annotations
 
@@ -42,7 +42,7 @@ def case_2(variant: str) -> backwater.Scenario:
 
 
 def test_case_2_of_the_study_under_pfc() -> None:
-    """The incast is the root, it paused the uplink; pauses and the incast flow are the delay."""
+    """The root is the incast, which paused the uplink; pauses and the incast cause the delay."""
     scenario = case_2("pfc")
     found = explained(scenario)
     assert found["fingerprint"] == scenario.run().fingerprint, "recording moves nothing"
@@ -70,7 +70,7 @@ def test_case_2_of_the_study_under_pfc() -> None:
     assert all(
         root["where"] in item["roots"] for item in victim["items"] if item["cause"] == "paused"
     )
-    # Asked for within 5 %; by construction it is exact.
+    # The requirement is 5 %; by construction the sum is exact.
     assert pause + contention == victim["delay_ps"]
     assert victim["delay_ps"] == victim["fct_last_byte_ps"] - victim["ideal_fct_ps"]
     assert victim["delay_ps"] > 500_000_000, "half a millisecond and more"
@@ -80,10 +80,10 @@ def test_sfc_leaves_the_victim_nothing_but_the_shared_uplink() -> None:
     found = explained(case_2("pfc-sfc"))
     victim = of_group(found, "victim")
     assert {item["cause"] for item in victim["items"]} == {"behind"}
-    # What is paused still stands behind the uplink that two hosts share, not behind the incast.
+    # The pauses are behind the uplink that two hosts share, not behind the incast.
     roots = [root["where"] for root in found["pause_roots"]]
     assert roots == ["leaf1 port 8 (to spine0) class 3"]
-    # That the sources are held costs the incast nothing: the port to its receiver is never idle.
+    # Holding the sources does not delay the incast: the port to its receiver is never idle.
     incast = of_group(found, "incast")
     assert {item["cause"] for item in incast["items"]} == {"behind"}
 
@@ -125,10 +125,10 @@ def test_a_run_that_cannot_be_repeated(command: Command, small: Path) -> None:
 
 
 @pytest.mark.parametrize("how", ["full disk", "killed", "interrupted"])
-def test_a_run_that_was_cut_short_is_answered_for_whole(
+def test_a_run_that_was_cut_short_is_explained_to_its_end(
     how: str, command: Command, small: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    """It has no fingerprint, or that of a part: it is done again, and nothing is compared."""
+    """It has no fingerprint, or that of a part: it is repeated, and not compared."""
     words = "the run is in progress, or was killed"
     if how == "full disk":
 
@@ -186,7 +186,7 @@ def test_drops_and_headroom(command: Command, small: Path) -> None:
 def test_no_headroom_is_short_of_a_class_that_nobody_pauses(
     command: Command, lossy: int, headroom: bool
 ) -> None:
-    """Class 0 is dropped where class 3 would be paused."""
+    """A port drops class 0 where it would pause class 3."""
     text = f"""{star(7, rate="200 Gb/s", link_delay="150 ns")}
 [switch]
 buffer = "400 KB"
@@ -202,7 +202,7 @@ class = 3
 {flow(["h1", "h4", "h5"], "h6", "1 MB", "lossy")}
 class = LOSSY
 """
-    # 399 KB leave less above them than any headroom is.
+    # Above 399 KB less memory remains than any headroom needs.
     text = text.replace("LOSSY", str(lossy)).replace("XOFF", "399 KB" if headroom else "100 KB")
     Path("mixed.toml").write_text(text, encoding="utf-8")
     said = command("why", "mixed.toml", code=0)
@@ -219,7 +219,7 @@ def test_a_deadlock_is_named(command: Command) -> None:
     assert "did not finish" in said.out
 
 
-def test_frames_lost_otherwise_are_told(command: Command) -> None:
+def test_flushed_frames_and_link_losses_are_reported(command: Command) -> None:
     said = command(
         "why", f"{ROOT / 'scenarios' / 'ring-deadlock.toml'}@watchdog", "--json", "w.json", code=0
     )
@@ -238,7 +238,7 @@ def test_frames_lost_otherwise_are_told(command: Command) -> None:
 
 
 def pause(number: int, node: str, peer: str, behind: str | None) -> dict[str, Any]:
-    """One pause that `node` asked of `peer`, behind its port to `behind`."""
+    """Return a pause that `node` requested from `peer`, behind its port to `behind`."""
     return {
         "asked_ps": number,
         "start_ps": number,
@@ -298,7 +298,7 @@ def test_a_fault_that_pauses_is_the_root(
     below = [branch["where"] for branch in places[root]["branches"]]
     of = "" if mechanism == "pause" else " class 3"
     assert below == [f"s0 port 2 (to h2){of}"]
-    # What waits behind the port that the fault has paused is paused, too, by the switch.
+    # The switch pauses the hosts whose frames wait behind the port that the fault paused.
     [port] = places[root]["branches"]
     assert {branch["asked_by"] for branch in port["branches"]} == {"s0"}
     said = command("why", str(file), code=0)
@@ -309,7 +309,7 @@ def test_a_fault_that_pauses_is_the_root(
     assert causes == {("h2", fault.split('"')[1]), ("s0", mechanism)}
 
 
-def test_a_deep_tree_of_pauses_is_told() -> None:
+def test_a_deep_tree_of_pauses_is_shown() -> None:
     """A chain of 3000 nodes, each paused behind the one before."""
     last = 3000
     rows = [pause(0, "n0", "n1", None)]
@@ -397,11 +397,11 @@ nth = 2
 """
 
 
-def test_a_flow_tells_of_its_losses_and_timeouts(command: Command) -> None:
-    """The window is one packet: nothing after the second of four says that it is lost.
+def test_a_flow_shows_its_losses_and_timeouts(command: Command) -> None:
+    """The window is one packet, so no later packet reveals that the second of four is lost.
 
-    So that is retransmitted after the timeout of 100 us, and the flow sends five packets. A wait
-    for its window alone would not say that.
+    It is retransmitted after the timeout of 100 us, and the flow sends five packets. The wait for
+    its window alone would not show that.
     """
     Path("one.toml").write_text(ONE_AT_A_TIME, encoding="utf-8")
     said = command("why", "one.toml", "--json", "w.json", code=0)
@@ -409,13 +409,13 @@ def test_a_flow_tells_of_its_losses_and_timeouts(command: Command) -> None:
     flow = of_group(told, "one")
     assert (flow["packets"], flow["retransmitted"], flow["timeouts"]) == (5, 1, 1)
     assert "It sent 5 data packets, 1 of them retransmitted, after 1 timeout.\n" in said.out
-    # Without the fault every packet is sent once, and there is nothing to tell.
+    # Without the fault every packet is sent once, and the line is absent.
     whole = ONE_AT_A_TIME.partition("[[fault]]")[0]
     Path("one.toml").write_text(whole, encoding="utf-8")
     assert "data packets" not in command("why", "one.toml").out
 
 
-def test_a_flow_tells_of_its_marks(small: Path) -> None:
+def test_a_flow_shows_its_marks(small: Path) -> None:
     low = backwater.load(small).enable("ecn").set("ecn.kmin", "10 KB").set("ecn.kmax", "20 KB")
     found = explained(low)
     rows = {row["flow_id"]: row for row in low.run().flows.to_pylist()}
@@ -428,9 +428,9 @@ def test_a_flow_tells_of_its_marks(small: Path) -> None:
 
 @pytest.mark.parametrize("per", ["queue", "egress"])
 def test_the_first_drop_names_the_egress_whose_memory_was_full(per: str, command: Command) -> None:
-    """Two hosts send to a third, and nothing pauses: the memory of its port is what is full.
+    """Two hosts send to a third without pauses, until the memory of its port is full.
 
-    What waits there and the frame together are more than the 40 KB of it.
+    The waiting bytes and the frame together exceed its 40 KB.
     """
     Path("full.toml").write_text(
         f"""{star(4)}
@@ -460,10 +460,8 @@ recovery = "go-back-n"
     assert waiting in broken.err, "the same drop ends a run that promises to lose nothing"
 
 
-def test_the_first_drop_speaks_of_pauses_only_where_there_are_some(
-    command: Command, small: Path
-) -> None:
-    """The switch asks too late, so that frames under way find no memory; or it never asks."""
+def test_the_first_drop_mentions_pauses_only_if_some_exist(command: Command, small: Path) -> None:
+    """The switch requests pauses too late for frames in flight, or never."""
     text = small.read_text(encoding="utf-8").replace("lossless = true", "")
     Path("tight.toml").write_text(text, encoding="utf-8")
     said = command("why", "tight.toml", "--set", "pfc.xoff=398 KB")
