@@ -11,8 +11,9 @@ from typing import TYPE_CHECKING, Annotated, Any
 import typer
 
 from backwater import _core
-from backwater.cli.advise_proof import HELP, PROOFS, asked_of
-from backwater.cli.arguments import FORMS, Json, Out, Set, Variant, With, option_of
+from backwater.cli.advise_proof import PROOFS, Proving, asked_of, prove
+from backwater.cli.arguments import AS_IT_IS, FORMS, Json, Selection, option_of
+from backwater.cli.options import flat, given
 from backwater.cli.output import message, show, write_json
 from backwater.cli.targets import Kind, writable
 from backwater.cli.views import View
@@ -27,7 +28,7 @@ app = typer.Typer(
     no_args_is_help=True,
 )
 
-File = Annotated[
+Source = Annotated[
     str | None,
     typer.Option(
         "--scenario",
@@ -35,33 +36,17 @@ File = Annotated[
         help=f"Take what no option gives from a scenario, {FORMS}.",
     ),
 ]
-SCENARIO = {"scenario": File, "settings": Set, "mechanisms": With, "variant": Variant}
-PROVING = {
-    "prove": Annotated[bool, typer.Option("--prove", help=HELP)],
-    "seeds": Annotated[
-        str | None,
-        typer.Option("--seeds", metavar="N|A..B", help="Seeds of --prove; 5 by default."),
-    ],
-    "out": Out,
-}
-SEEDS = "5"
-DEFAULTS = {"prove": False}
+NO_PROOF = Proving()
 
 
-def _facts(
-    mechanism: str,
-    scenario: str | None,
-    settings: list[str] | None,
-    mechanisms: list[str] | None,
-    variant: str | None,
-) -> dict[str, Any] | None:
-    if scenario is not None:
-        asked: dict[str, Any] = {"scenario": scenario, "variant": variant, "settings": settings}
-        asked["mechanisms"] = mechanisms
-        facts, whole = asked_of(mechanism, asked, lambda case: case.advice_facts(mechanism))
+def _facts(mechanism: str, source: str | None, selection: Selection) -> dict[str, Any] | None:
+    if source is not None:
+        facts, whole = asked_of(
+            mechanism, source, selection, lambda case: case.advice_facts(mechanism)
+        )
         # The value in mind, which then is nobody's.
         return facts if whole else facts | {PROOFS[mechanism].key.rpartition(".")[2]: None}
-    if variant is not None or settings or mechanisms:
+    if given(selection):
         raise InputError(
             "--variant, --with and --set are about a scenario", "name it with --scenario FILE"
         )
@@ -95,50 +80,43 @@ def _option(option: dict[str, Any], *, default: bool) -> inspect.Parameter:
     flag = f"--{option['name'].replace('_', '-')}"
     said = typer.Option(flag, help=option["help"], min=1 if option["whole"] else None)
     kind = int if option["whole"] else str
-    return inspect.Parameter(
-        option["name"],
-        inspect.Parameter.KEYWORD_ONLY,
-        default=option["default"] if default else None,
-        annotation=Annotated[kind | None, said],
-    )
+    usual = option["default"] if default else None
+    return _parameter(option["name"], Annotated[kind | None, said], usual)
+
+
+def _parameter(name: str, kind: object, default: object = None) -> inspect.Parameter:
+    return inspect.Parameter(name, inspect.Parameter.KEYWORD_ONLY, default=default, annotation=kind)
 
 
 def _command(mechanism: str, form: dict[str, Any]) -> Callable[..., int]:
-    """Give the command of a mechanism, with the options of its form."""
+    """Return the command of a mechanism, with the options of its form."""
 
-    def command(json: str | None, **values: Any) -> int:  # noqa: ANN401 - as the form says
-        asked = {key: values.pop(key, None) for key in SCENARIO}
-        scenario = asked["scenario"]
-        proving = {key: values.pop(key, None) for key in PROVING}
-        facts = _facts(mechanism, **asked)
+    def command(
+        json: str | None,
+        source: str | None = None,
+        selection: Selection = AS_IT_IS,
+        proving: Proving = NO_PROOF,
+        **values: Any,  # noqa: ANN401 - as the form says
+    ) -> int:
+        facts = _facts(mechanism, source, selection)
         with option_of({name: f"--{name.replace('_', '-')}" for name in values}):
-            advice = _core.advise(mechanism, values, facts, scenario or "")
-        writable(json, Kind.JSON, scenario)
-        if not proving["prove"]:
-            for option in ("seeds", "out"):
-                if proving[option] is not None:
-                    raise InputError(f"--{option}: nothing is simulated", "--prove simulates")
+            advice = _core.advise(mechanism, values, facts, source or "")
+        writable(json, Kind.JSON, source)
+        proving.check()
+        if not proving.prove:
             return _show(advice, json)
-        from backwater.cli.advise_proof import prove
-
-        many = proving["seeds"] or SEEDS
-        found = prove(mechanism, values, advice, facts, asked, many, proving["out"])
+        found = prove(mechanism, values, advice, facts, source, selection, proving)
         return _show(advice, json, found)
 
-    options = [_option(option, default=not form["scenario"]) for option in form["options"]]
-    more: dict[str, Any] = dict(SCENARIO) if form["scenario"] else {}
+    first, *options = (_option(one, default=not form["scenario"]) for one in form["options"])
+    groups = []
+    if form["scenario"]:
+        groups += [_parameter("source", Source), _parameter("selection", Selection)]
     if mechanism in PROOFS:
-        more |= PROVING
-    others = [
-        inspect.Parameter(
-            key, inspect.Parameter.KEYWORD_ONLY, default=DEFAULTS.get(key), annotation=kind
-        )
-        for key, kind in (*more.items(), ("json", Json))
-    ]
-    parameters = [*options[:1], *others[:-1], *options[1:], others[-1]]
-    command.__annotations__ = {one.name: one.annotation for one in parameters}
+        groups.append(_parameter("proving", Proving))
+    parameters = [first, *groups, *options, _parameter("json", Json)]
     vars(command)["__signature__"] = inspect.Signature(parameters)
-    return command
+    return flat(command)
 
 
 for _mechanism, _form in _core.advice_forms():

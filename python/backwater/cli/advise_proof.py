@@ -5,11 +5,13 @@ A bisection around the value, as `backwater sweep --goal` does it, with all seed
 
 from __future__ import annotations
 
-from dataclasses import dataclass, field
-from typing import TYPE_CHECKING, Any, TypeVar
+from dataclasses import dataclass, field, replace
+from typing import TYPE_CHECKING, Annotated, Any, TypeVar
+
+import typer
 
 from backwater import _core
-from backwater.cli.arguments import overrides, read
+from backwater.cli.arguments import Out, Selection, overrides, read
 from backwater.errors import InputError
 from backwater.sweep.values import shown
 
@@ -29,6 +31,7 @@ _TIMES = 4
 PROBE = "100 KB"
 # One that any memory has room for.
 LEAST = "1 B"
+SEEDS = "5"
 
 
 @dataclass(frozen=True)
@@ -67,12 +70,32 @@ def _proof(said: Mapping[str, Any]) -> Proof:
 
 PROOFS = {name: _proof(form["proof"]) for name, form in _core.advice_forms() if form["proof"]}
 """By mechanism; others have no proof by simulation."""
-HELP = "Hold the advice against simulations of the scenario."
+
+
+@dataclass(frozen=True)
+class Proving:
+    """Whether an advice is held against simulations, and which."""
+
+    prove: Annotated[
+        bool, typer.Option("--prove", help="Hold the advice against simulations of the scenario.")
+    ] = False
+    seeds: Annotated[
+        str | None,
+        typer.Option("--seeds", metavar="N|A..B", help="Seeds of --prove; 5 by default."),
+    ] = None
+    out: Out = None
+
+    def check(self) -> None:
+        """Refuse the other options without `--prove`."""
+        for option, value in (("--seeds", self.seeds), ("--out", self.out)):
+            if value is not None and not self.prove:
+                raise InputError(f"{option}: nothing is simulated", "--prove simulates")
 
 
 def asked_of(
     mechanism: str,
-    asked: Mapping[str, Any],
+    file: str,
+    selection: Selection,
     ask: Callable[[Scenario], T],
     instead: str = LEAST,
 ) -> tuple[T, bool]:
@@ -82,8 +105,7 @@ def asked_of(
     """
 
     def answer(more: Sequence[str]) -> T:
-        settings = [*(asked["settings"] or ()), *more]
-        return ask(read(asked["scenario"], asked["variant"], settings, asked["mechanisms"]))
+        return ask(read(file, replace(selection, settings=[*(selection.settings or ()), *more])))
 
     try:
         return answer(()), True
@@ -99,33 +121,37 @@ def prove(
     options: Mapping[str, Any],
     advice: Mapping[str, Any],
     facts: Mapping[str, Any] | None,
-    asked: Mapping[str, Any],
-    seeds: str,
-    out: str | None,
+    file: str | None,
+    selection: Selection,
+    proving: Proving,
 ) -> dict[str, Any]:
     """Simulate around an advised value; gives what was found. Raises `InputError`."""
     from backwater.cli.sweep import carry_out_here
     from backwater.cli.sweep_plan import OPTIONS, sweeping
 
     proof = PROOFS[mechanism]
-    file = asked["scenario"]
     if file is None or facts is None:
         raise InputError("--prove: nothing to simulate", "name a scenario with --scenario FILE")
     if file == "-":
         raise InputError("--prove: stdin is read once", "write the scenario to a file")
     taken = _taken(proof, options)
-    own_settings = [*(asked["settings"] or ()), *taken]
+    settings = [*(selection.settings or ()), *taken]
     rows = {row["name"]: f"{row['value']} {row['unit']}".rstrip() for row in advice["rows"]}
-    told = {**asked, "settings": own_settings}
     largest = rows.get(f"largest {proof.option}", "")
     instead = largest if largest[:1].isdigit() else LEAST
-    (case, values), _ = asked_of(mechanism, told, lambda case: (case, case.values()), instead)
+    (case, values), _ = asked_of(
+        mechanism,
+        file,
+        replace(selection, settings=settings),
+        lambda case: (case, case.values()),
+        instead,
+    )
     own = {one["key"]: one["value"] for one in values}
     if not any(key.startswith(f"{mechanism}.") for key in own):
         raise InputError(
             f"--prove: `{mechanism}` is off in {file}", f"--with {mechanism} switches it on"
         )
-    if proof.key in dict(overrides(asked["settings"])):
+    if proof.key in dict(overrides(selection.settings)):
         raise InputError(
             f"--prove and --set {proof.key} exclude each other",
             f"leave --set {proof.key} out: --prove varies it",
@@ -136,24 +162,20 @@ def prove(
     # A range that begins with one step has as many values as steps.
     many_values = STEPS + (proof.above is not None)
     goal = f"largest {proof.key} in {low} B..{high} B in {many_values} where {proof.condition}"
-    # A promise of losslessness would end each run that shows where it breaks.
-    settings = [*own_settings, "lossless=false"]
     given = dict.fromkeys(OPTIONS) | {
-        "variants": None if asked["variant"] is None else [asked["variant"]],
-        "seeds": seeds,
-        "with": asked["mechanisms"],
-        "set": settings,
+        "variants": None if selection.variant is None else [selection.variant],
+        "seeds": proving.seeds or SEEDS,
+        "with": selection.mechanisms,
+        # A promise of losslessness would end each run that shows where it breaks.
+        "set": [*settings, "lossless=false"],
         "goal": goal,
-        "vary": None,
-        "sample_seed": None,
     }
-    proving = sweeping(file, given, out)
-    code = carry_out_here(proving)
-    if proving.answer is None:
+    search = sweeping(file, given, proving.out)
+    carry_out_here(search)
+    if search.answer is None:
         raise InputError("--prove: was stopped", "the same command with its --out goes on")
-    del code
-    [line] = proving.answer["lines"]
-    directory = proving.directory
+    [line] = search.answer["lines"]
+    directory = search.directory
     # Room above a threshold is of use only where something is paused.
     tested = _paused(directory) if proof.above else _acted(mechanism, proof, directory, advised)
     legal = _legal(mechanism, proof, options, advice, facts, advised)

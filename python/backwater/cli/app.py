@@ -10,6 +10,7 @@ from typing import TYPE_CHECKING, Annotated, Any
 import typer
 
 from backwater import _core
+from backwater.cli.options import flat
 from backwater.cli.output import message
 from backwater.errors import Interrupted, stopped_by
 
@@ -89,9 +90,9 @@ def _stoppable(command: Callable[..., int]) -> Callable[..., int]:
     """Have a command say what has stopped its runs. Left to typer, it would end with 130 always."""
 
     @functools.wraps(command)
-    def told(*arguments: object, **options: object) -> int:
+    def told(**options: object) -> int:
         try:
-            return command(*arguments, **options)
+            return command(**options)
         except Interrupted as stop:
             message(stopped_by(stop.number))
             return stop.exit_code
@@ -106,7 +107,7 @@ def _add(app: typer.Typer, name: str, command: Any) -> None:  # noqa: ANN401 - a
         return
     told = inspect.getdoc(command) or ""
     paragraphs = (" ".join(part.split()) for part in told.split("\n\n"))
-    app.command(name, help="\n\n".join(paragraphs))(_stoppable(command))
+    app.command(name, help="\n\n".join(paragraphs))(_stoppable(flat(command)))
 
 
 class _Plain:

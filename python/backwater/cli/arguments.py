@@ -6,6 +6,7 @@ import re
 import sys
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
+from dataclasses import dataclass
 from typing import TYPE_CHECKING, Annotated
 
 import typer
@@ -24,34 +25,49 @@ if TYPE_CHECKING:
 FORMS = "FILE or FILE@VARIANT; - reads stdin"
 """How a scenario is named."""
 ABOUT_FILES = f"A scenario, {FORMS}. Or files of another tool that belong together."
-Set = Annotated[
-    list[str] | None,
-    typer.Option(
-        "--set",
-        metavar="KEY=VALUE",
-        help="Override one value; may be given more than once. A key of a mechanism that is off "
-        "does not switch it on.",
-        autocompletion=completing.settings,
-    ),
-]
-With = Annotated[
-    list[str] | None,
-    typer.Option(
-        "--with",
-        metavar="MECHANISM",
-        help="Switch a mechanism on, as `--with sfc`; may be given more than once.",
-        autocompletion=completing.mechanisms,
-    ),
-]
-Variant = Annotated[
-    str | None,
-    typer.Option(
-        "--variant",
-        metavar="NAME",
-        help="Merge a variant of the file over it, as FILE@VARIANT does.",
-        autocompletion=completing.variants,
-    ),
-]
+
+
+@dataclass(frozen=True)
+class Changes:
+    """What a command changes of scenarios."""
+
+    settings: Annotated[
+        list[str] | None,
+        typer.Option(
+            "--set",
+            metavar="KEY=VALUE",
+            help="Override one value; may be given more than once. A key of a mechanism that is "
+            "off does not switch it on.",
+            autocompletion=completing.settings,
+        ),
+    ] = None
+    mechanisms: Annotated[
+        list[str] | None,
+        typer.Option(
+            "--with",
+            metavar="MECHANISM",
+            help="Switch a mechanism on, as `--with sfc`; may be given more than once.",
+            autocompletion=completing.mechanisms,
+        ),
+    ] = None
+
+
+@dataclass(frozen=True)
+class Selection(Changes):
+    """The variant of a scenario that a command takes, and what it changes of it."""
+
+    variant: Annotated[
+        str | None,
+        typer.Option(
+            "--variant",
+            metavar="NAME",
+            help="Merge a variant of the file over it, as FILE@VARIANT does.",
+            autocompletion=completing.variants,
+        ),
+    ] = None
+
+
+AS_IT_IS = Selection()
 Json = Annotated[
     str | None,
     typer.Option("--json", metavar="FILE", help="Write the result as JSON; - is stdout."),
@@ -137,9 +153,7 @@ def overrides(settings: Sequence[str] | None) -> list[tuple[str, str]]:
 
 def read(
     file: str,
-    variant: str | None = None,
-    settings: Sequence[str] | None = None,
-    mechanisms: Sequence[str] | None = None,
+    selection: Selection = AS_IT_IS,
     *,
     beside: Sequence[str] = (),
     where_on: bool = False,
@@ -151,8 +165,8 @@ def read(
     """
     from backwater import scenario
 
-    pairs = overrides(settings)
-    file, variant = split_variant(file, variant)
+    pairs = overrides(selection.settings)
+    file, variant = split_variant(file, selection.variant)
     if file == "-" and not beside:
         case = scenario.parse(_stdin(), "<stdin>")
     else:
@@ -161,7 +175,7 @@ def read(
         message(note)
     if variant is not None:
         case = case.variant(variant)
-    return changed(case, pairs, mechanisms, where_on=where_on)
+    return changed(case, pairs, selection.mechanisms, where_on=where_on)
 
 
 def split_variant(file: str, variant: str | None) -> tuple[str, str | None]:

@@ -2,12 +2,14 @@
 
 from __future__ import annotations
 
+from dataclasses import dataclass
 from typing import Annotated
 
 import typer
 
 from backwater import _core
 from backwater.cli.arguments import option_of
+from backwater.cli.options import given
 from backwater.errors import InputError
 from backwater.wording import size
 
@@ -18,104 +20,92 @@ OPTIONS = {
 }
 """What the command calls the parts of a capture."""
 
-CapturePorts = Annotated[
-    str | None,
-    typer.Option(
-        "--capture",
-        metavar="PORTS",
-        rich_help_panel=PANEL,
-        help="Capture what passes these ports, with commas between: all, a tier (leaf), a node "
-        "(leaf0), node/port (leaf0/3), or node:peer (leaf0:spine1).",
-    ),
-]
-CaptureFile = Annotated[
-    str | None,
-    typer.Option(
-        "-o",
-        "--capture-file",
-        metavar="FILE",
-        rich_help_panel=PANEL,
-        help="The pcapng file; an earlier capture of Backwater's is replaced.",
-    ),
-]
-CaptureKinds = Annotated[
-    str | None,
-    typer.Option(
-        "--capture-kind",
-        metavar="KIND,...",
-        rich_help_panel=PANEL,
-        help="Only these kinds of frames: data, ack, control (all but these two), or of these "
-        "pause, pfc, cnm, cim, sfcm, bcn, cnp, uet, other.",
-    ),
-]
-CaptureClasses = Annotated[
-    str | None,
-    typer.Option(
-        "--capture-class",
-        metavar="N,...",
-        rich_help_panel=PANEL,
-        help="Only frames of these classes, 0 to 7, and pauses of them.",
-    ),
-]
-CaptureSnap = Annotated[
-    str | None,
-    typer.Option(
-        "--capture-snap",
-        metavar="SIZE",
-        rich_help_panel=PANEL,
-        help='Keep that much of each frame, such as "128 B".',
-    ),
-]
-CaptureLimit = Annotated[
-    str | None,
-    typer.Option(
-        "--capture-limit",
-        metavar="SIZE",
-        rich_help_panel=PANEL,
-        help='End the file before it is longer than this, such as "1 GB".',
-    ),
-]
 
+@dataclass(frozen=True)
+class Capturing:
+    """The frames that a run captures."""
 
-def wanted(
-    ports: str | None,
-    file: str | None,
-    *,
-    kinds: str | None,
-    classes: str | None,
-    snap: str | None,
-    limit: str | None,
-) -> _core.Capture | None:
-    """Make a capture of the options, if they ask for one."""
-    if ports is None or file is None:
-        given = {
-            "--capture": ports,
-            "-o": file,
-            "--capture-kind": kinds,
-            "--capture-class": classes,
-            "--capture-snap": snap,
-            "--capture-limit": limit,
-        }
-        named = [name for name, value in given.items() if value is not None]
-        if named:
-            missing = "--capture PORTS" if ports is None else "-o FILE"
+    ports: Annotated[
+        str | None,
+        typer.Option(
+            "--capture",
+            metavar="PORTS",
+            rich_help_panel=PANEL,
+            help="Capture what passes these ports, with commas between: all, a tier (leaf), a node "
+            "(leaf0), node/port (leaf0/3), or node:peer (leaf0:spine1).",
+        ),
+    ] = None
+    capture_file: Annotated[
+        str | None,
+        typer.Option(
+            "-o",
+            "--capture-file",
+            metavar="FILE",
+            rich_help_panel=PANEL,
+            help="The pcapng file; an earlier capture of Backwater's is replaced.",
+        ),
+    ] = None
+    kinds: Annotated[
+        str | None,
+        typer.Option(
+            "--capture-kind",
+            metavar="KIND,...",
+            rich_help_panel=PANEL,
+            help="Only these kinds of frames: data, ack, control (all but these two), or of these "
+            "pause, pfc, cnm, cim, sfcm, bcn, cnp, uet, other.",
+        ),
+    ] = None
+    classes: Annotated[
+        str | None,
+        typer.Option(
+            "--capture-class",
+            metavar="N,...",
+            rich_help_panel=PANEL,
+            help="Only frames of these classes, 0 to 7, and pauses of them.",
+        ),
+    ] = None
+    snap: Annotated[
+        str | None,
+        typer.Option(
+            "--capture-snap",
+            metavar="SIZE",
+            rich_help_panel=PANEL,
+            help='Keep that much of each frame, such as "128 B".',
+        ),
+    ] = None
+    limit: Annotated[
+        str | None,
+        typer.Option(
+            "--capture-limit",
+            metavar="SIZE",
+            rich_help_panel=PANEL,
+            help='End the file before it is longer than this, such as "1 GB".',
+        ),
+    ] = None
+
+    def capture(self) -> _core.Capture | None:
+        """Return the capture that the options describe; None without options."""
+        if self.ports is None or self.capture_file is None:
+            if options := list(given(self)):
+                missing = "--capture PORTS" if self.ports is None else "-o FILE"
+                raise InputError(
+                    f"{options[0]} needs {missing}", "for example --capture leaf0 -o leaf0.pcapng"
+                )
+            return None
+        if self.capture_file == "-":
             raise InputError(
-                f"{named[0]} needs {missing}", "for example --capture leaf0 -o leaf0.pcapng"
+                "-o -: stdout is the report's",
+                "name a file; Wireshark reads it already while it grows",
             )
-        return None
-    if file == "-":
-        raise InputError(
-            "-o -: stdout is the report's", "name a file; Wireshark reads it already while it grows"
-        )
-    with option_of(OPTIONS):
-        return _core.Capture(
-            file,
-            ports,
-            kinds=parts(kinds),
-            classes=[_number(part) for part in parts(classes)],
-            snap=snap,
-            limit=limit,
-        )
+        with option_of(OPTIONS):
+            return _core.Capture(
+                self.capture_file,
+                self.ports,
+                kinds=parts(self.kinds),
+                classes=[_number(part) for part in parts(self.classes)],
+                snap=self.snap,
+                limit=self.limit,
+            )
 
 
 def parts(text: str | None) -> list[str]:

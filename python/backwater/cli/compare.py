@@ -15,16 +15,14 @@ from backwater.cli.arguments import (
     Force,
     Json,
     JsonProgress,
-    Set,
-    Variant,
-    With,
+    Selection,
     overrides,
     seeds,
     told,
 )
 from backwater.cli.output import message, put, warn, write_json
 from backwater.cli.targets import Kind, writable
-from backwater.cli.workers import Scheduler, SlurmJobs, check_workers, cluster, slurm_jobs
+from backwater.cli.workers import Cluster
 from backwater.errors import InputError
 from backwater.samples import LEAST
 
@@ -48,9 +46,8 @@ Subjects = Annotated[
 
 def compare(
     scenarios: Subjects,
-    settings: Set = None,
-    mechanisms: With = None,
-    variant: Variant = None,
+    *,
+    selection: Selection,
     many: Annotated[
         str,
         typer.Option(
@@ -78,8 +75,7 @@ def compare(
     plan_only: Annotated[
         bool, typer.Option("--plan", help="Say what would be run, and stop.")
     ] = False,
-    scheduler: Scheduler = None,
-    slurm: SlurmJobs = None,
+    cluster: Cluster,
     json: Json = None,
     force: Force = False,
     allow: Allow = False,
@@ -105,8 +101,7 @@ def compare(
     from backwater.numbers.metrics import metric
 
     matters = share(least)
-    check_workers(scheduler, slurm)
-    workers = cluster(scheduler, slurm_jobs(slurm))
+    workers = cluster.workers()
     wanted = [metric(name) for name in metrics or ()]
     if len(scenarios) < 2:
         raise InputError(
@@ -115,12 +110,13 @@ def compare(
         )
     with judging(*folders(scenarios), Path(out)):
         wrong: dict[str, Wrong] = {}
-        asked = subjects(scenarios, settings, mechanisms, variant, wrong=wrong)
+        asked = subjects(scenarios, selection, wrong=wrong)
         labels = [one.label for one in asked]
         if (twice := next((one for one in labels if labels.count(one) > 1), None)) is not None:
             raise InputError(f"{twice}: is given twice", "a name stands for one column")
         cases, refused = _checked(asked, wrong)
-        given = {"with": mechanisms or [], "set": dict(overrides(settings))}
+        settings = dict(overrides(selection.settings))
+        given = {"with": selection.mechanisms or [], "set": settings}
         plan = Plan.of(cases, seeds(many, cases[0].seed), Path(out), given, force=force)
         plan.check_groups(wanted)
         writable(json, Kind.JSON, *files(scenarios))

@@ -15,9 +15,7 @@ from backwater.cli.arguments import (
     ABOUT_FILES,
     Force,
     Json,
-    Set,
-    Variant,
-    With,
+    Selection,
     check_used,
     overrides,
     read,
@@ -58,32 +56,30 @@ _OTHERS = {Listable.SCENARIOS: ("variants",), Listable.METRICS: ("unit", "better
 
 def check(
     files: Annotated[list[str], typer.Argument(help=ABOUT_FILES, metavar="FILE")],
-    settings: Set = None,
-    mechanisms: With = None,
-    variant: Variant = None,
+    *,
+    selection: Selection,
     json: Json = None,
 ) -> None:
     """Check a scenario and all its variants; show every value and where it comes from.
 
     Of a file with a table `sweep`, count its points, and estimate time and disk from a pilot.
     """
-    file, variant = split_variant(files[0], variant)
+    file, variant = split_variant(files[0], selection.variant)
     beside = files[1:]
     named = series([file, *beside])
     if not beside and _has_sweep(file):
-        given = {"set": settings, "with": mechanisms}
         variants = None if variant is None else [variant]
-        _check_sweep(file, given | {"variants": variants}, json)
+        given = {"set": selection.settings, "with": selection.mechanisms, "variants": variants}
+        _check_sweep(file, given, json)
         return
-    where_on = variant is None
-    case = read(file, variant, settings, mechanisms, beside=beside, where_on=where_on)
+    case = read(files[0], selection, beside=beside, where_on=variant is None)
     # A file's variants are checked with it: a mistake in one would show only when it is run.
     others = {name: case.variant(name) for name in case.variants} if variant is None else {}
     several = "variants" if len(others) > 1 else "variant"
     checked = f"its {several} {series(list(others))}" if others else ""
     if variant is None:
         check_used(
-            overrides(settings),
+            overrides(selection.settings),
             [case, *others.values()],
             f"{named} and {checked}" if checked else named,
         )

@@ -11,6 +11,7 @@ from typing import TYPE_CHECKING, Annotated
 
 import typer
 
+from backwater.cli.options import given
 from backwater.cli.output import message
 from backwater.cli.targets import Kind, writable
 from backwater.errors import InputError
@@ -23,22 +24,6 @@ if TYPE_CHECKING:
     from backwater.plot.sheet import Sheet
     from backwater.report.page import Figure, Page
 
-FigureFiles = Annotated[
-    list[str] | None,
-    typer.Option(
-        "--figure",
-        metavar="[NAME=]FILE",
-        help="Draw a figure of the report as FILE, which ends with .svg, .pdf or .png: the first, "
-        "or that of this NAME; may be given more than once.",
-    ),
-]
-Width = Annotated[
-    str | None,
-    typer.Option("--width", metavar="LENGTH", help="Width of figures, as in 8.5cm, 85mm, 3.3in."),
-]
-Font = Annotated[
-    str | None, typer.Option("--font", metavar="NAME", help="Typeface of figures, as in Arial.")
-]
 Theme = Annotated[
     str | None,
     typer.Option(
@@ -52,8 +37,8 @@ DONE = (0, 1, 3)
 
 
 @dataclass(frozen=True)
-class Asked:
-    """Figures that were asked for: names, None for the first, with their files, and how."""
+class Drawing:
+    """Requested figures: names, or None for the first, with their files, and their looks."""
 
     files: tuple[tuple[str | None, Path], ...]
     sheet: Sheet
@@ -77,36 +62,55 @@ class Asked:
         self.draw(page)
 
 
-def asked(
-    files: Sequence[str] | None,
-    width: str | None,
-    font: str | None,
-    theme: str | None,
-    *inputs: str | os.PathLike[str] | None,
-    folder: bool = False,
-) -> Asked | None:
-    """Read the options, and see that the files may be written; None: no figure is asked for.
+@dataclass(frozen=True)
+class Figures:
+    """The figures that a command draws, and their looks."""
 
-    `inputs` are files that the command reads, and `folder` says that figures are drawn anyway.
-    Raises `InputError`, and `ResultError` of a file that cannot be written.
-    """
-    if not files and not folder:
-        for option, value in (("--width", width), ("--font", font), ("--theme", theme)):
-            if value is not None:
+    figure: Annotated[
+        list[str] | None,
+        typer.Option(
+            "--figure",
+            metavar="[NAME=]FILE",
+            help="Draw a figure of the report as FILE, which ends with .svg, .pdf or .png: the "
+            "first, or that of this NAME; may be given more than once.",
+        ),
+    ] = None
+    width: Annotated[
+        str | None,
+        typer.Option(
+            "--width", metavar="LENGTH", help="Width of figures, as in 8.5cm, 85mm, 3.3in."
+        ),
+    ] = None
+    font: Annotated[
+        str | None, typer.Option("--font", metavar="NAME", help="Typeface of figures, as in Arial.")
+    ] = None
+    theme: Theme = None
+
+    def drawing(
+        self, *inputs: str | os.PathLike[str] | None, folder: bool = False
+    ) -> Drawing | None:
+        """Read the options, and check that the files may be written; None without a figure.
+
+        `inputs` are files that the command reads. With `folder` figures are drawn in any case.
+        Raises `InputError`, and `ResultError` if a file cannot be written.
+        """
+        if not self.figure and not folder:
+            if unused := given(self):
+                option, value = next(iter(unused.items()))
                 raise InputError(f"{option} {value}: no figure is drawn", "add --figure FILE")
-        return None
-    pairs = [_pair(text) for text in files or ()]
-    for _, path in pairs:
-        writable(str(path), Kind[path.suffix[1:].upper()], *inputs)
-    from backwater.plot.shades import LIGHT
-    from backwater.plot.sheet import Sheet, family, length
+            return None
+        pairs = [_pair(text) for text in self.figure or ()]
+        for _, path in pairs:
+            writable(str(path), Kind[path.suffix[1:].upper()], *inputs)
+        from backwater.plot.shades import LIGHT
+        from backwater.plot.sheet import Sheet, family, length
 
-    sheet = Sheet(
-        width=None if width is None else length(width),
-        font=None if font is None else family(font),
-        theme=LIGHT if theme is None else theme,
-    )
-    return Asked(tuple(pairs), sheet)
+        sheet = Sheet(
+            width=None if self.width is None else length(self.width),
+            font=None if self.font is None else family(self.font),
+            theme=LIGHT if self.theme is None else self.theme,
+        )
+        return Drawing(tuple(pairs), sheet)
 
 
 def _pair(text: str) -> tuple[str | None, Path]:

@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING, Annotated
 
 import typer
 
-from backwater.cli.figures import FigureFiles, Font, Theme, Width, asked
+from backwater.cli.figures import Figures
 from backwater.cli.output import message, write
 from backwater.cli.targets import Kind, writable
 from backwater.errors import InputError, ResultError
@@ -29,10 +29,11 @@ def report(
         str,
         typer.Argument(help="A result directory, or a study's name.", metavar="DIR|STUDY"),
     ],
+    *,
     output: Annotated[
         str, typer.Option("--output", "--out", "-o", metavar="FILE", help="The page; - is stdout.")
     ] = "report.html",
-    figures: Annotated[
+    folder: Annotated[
         str | None,
         typer.Option("--figures", metavar="DIR", help="Write each figure as SVG, PNG and PDF too."),
     ] = None,
@@ -44,10 +45,7 @@ def report(
             "by default only if it took at most ten minutes.",
         ),
     ] = None,
-    figure: FigureFiles = None,
-    width: Width = None,
-    font: Font = None,
-    theme: Theme = None,
+    figures: Figures,
 ) -> int:
     """Write one page that needs no network: results, figures, assumptions, how to run it again.
 
@@ -63,11 +61,11 @@ def report(
     from backwater.manifest import judging
     from backwater.results import manifest_at, present
 
-    folder = Path(target)
-    if not present(folder) and target not in study.names():
-        raise _unusable(folder, study.names())
-    if present(folder):
-        manifest_at(folder)
+    results = Path(target)
+    if not present(results) and target not in study.names():
+        raise _unusable(results, study.names())
+    if present(results):
+        manifest_at(results)
     writable(output, Kind.REPORT)
     if output != "-" and Path(output).suffix.lower() not in _PAGES:
         raise InputError(
@@ -75,19 +73,19 @@ def report(
             "a name that ends with .html, or - for stdout; `backwater deck` writes .pptx and .pdf, "
             "--figures and --figure write .svg, .png and .pdf",
         )
-    drawing = asked(figure, width, font, theme, folder=figures is not None)
-    if figures is not None and Path(figures).is_file():
-        raise InputError(f"--figures {figures}: is a file, not a directory", "name another")
+    drawing = figures.drawing(folder=folder is not None)
+    if folder is not None and Path(folder).is_file():
+        raise InputError(f"--figures {folder}: is a file, not a directory", "name another")
     with reporting() as display:
         listener = listening(display)
-        if not folder.exists() and not present(folder):
-            folder = Path("results") / target
-            study.reproduce(target, out=folder, progress=listener)
-        with judging(folder):
-            page = report.of(folder, listener, rerun=rerun)
+        if not results.exists() and not present(results):
+            results = Path("results") / target
+            study.reproduce(target, out=results, progress=listener)
+        with judging(results):
+            page = report.of(results, listener, rerun=rerun)
             html = page.html()
     message(*page.failed)
-    place = None if figures is None else _folder(Path(figures), page)
+    place = None if folder is None else _folder(Path(folder), page)
     write(output, html)
     if place is not None:
         assert drawing is not None

@@ -12,11 +12,12 @@ from typing import TYPE_CHECKING, Annotated, Any
 import typer
 
 from backwater.cli import arguments, completing
-from backwater.cli.arguments import Force, Json, JsonProgress, Out, Set, With, overrides
-from backwater.cli.figures import FigureFiles, Font, Theme, Width, asked
+from backwater.cli.arguments import Changes, Force, Json, JsonProgress, Out, overrides
+from backwater.cli.figures import Figures
+from backwater.cli.options import words
 from backwater.cli.output import message, write_json
 from backwater.cli.targets import Kind, writable
-from backwater.cli.workers import Scheduler, SlurmJobs, check_workers, cluster, slurm_jobs
+from backwater.cli.workers import Cluster
 from backwater.errors import InputError, Interrupted, stopped_by
 
 if TYPE_CHECKING:
@@ -39,8 +40,8 @@ def reproduce(
     case: Annotated[
         str | None, typer.Option("--case", metavar="C", help="Only this case of the study.")
     ] = None,
-    settings: Set = None,
-    mechanisms: With = None,
+    *,
+    changes: Changes,
     many: Annotated[
         str | None,
         typer.Option(
@@ -64,12 +65,8 @@ def reproduce(
     out: Out = None,
     json: Json = None,
     force: Force = False,
-    scheduler: Scheduler = None,
-    slurm: SlurmJobs = None,
-    figure: FigureFiles = None,
-    width: Width = None,
-    font: Font = None,
-    theme: Theme = None,
+    cluster: Cluster,
+    figures: Figures,
     json_progress: JsonProgress = False,
 ) -> int:
     """Rerun a published study and compare: published, measured, deviation, verdict.
@@ -88,15 +85,14 @@ def reproduce(
     from backwater.study import has_full_size, load, names
     from backwater.study import reproduce as reproduce_study
 
-    pairs = overrides(settings)
+    pairs = overrides(changes.settings)
     seeds = _seeds(many)
     wanted = names() if study == "all" else [study]
     for name in wanted:
         load(name)
     writable(json, Kind.JSON)
-    drawing = asked(figure, width, font, theme)
-    check_workers(scheduler, slurm)
-    workers = cluster(scheduler, slurm_jobs(slurm))
+    drawing = figures.drawing()
+    workers = cluster.workers()
     if measured is not None and len(wanted) > 1:
         raise InputError(
             f"--measured {measured}: is of one study, and `all` runs {len(wanted)}",
@@ -121,7 +117,7 @@ def reproduce(
                     pairs,
                     base,
                     seeds=seeds,
-                    mechanisms=mechanisms or (),
+                    mechanisms=changes.mechanisms or (),
                     full=full and (study != "all" or has_full_size(name)),
                     force=force,
                     measured=measured,
@@ -130,14 +126,11 @@ def reproduce(
                 )
         except Interrupted as stop:
             place = base if len(wanted) == 1 else base.parent
-            options: list[tuple[str, str | None]] = [("--case", case), ("--seeds", many)]
-            options += [("--with", name) for name in mechanisms or ()]
-            options += [("--set", text) for text in settings or ()]
-            options += [("--measured", measured), ("--scheduler", scheduler), ("--slurm", slurm)]
-            options += [("--json", json), ("--out", str(place))]
             again = ["backwater", "reproduce", study, *(["--full"] if full else [])]
-            for option, value in options:
+            options = {"--case": case, "--seeds": many, "--measured": measured, "--json": json}
+            for option, value in options.items():
                 again += [] if value is None else [option, value]
+            again += [*words(changes), *words(cluster), "--out", str(place)]
             message(
                 f"{stopped_by(stop.number)}; what was simulated by then is in {base}",
                 f"hint: this goes on from there: {shlex.join(again)}",

@@ -12,7 +12,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING
 
 from backwater._core import ScenarioError
-from backwater.cli.arguments import changed, check_used, overrides, read
+from backwater.cli.arguments import AS_IT_IS, Selection, changed, check_used, overrides, read
 from backwater.errors import InputError
 from backwater.manifest import RUN, SEEDS, judging, say_build
 from backwater.programs import stand_in
@@ -67,24 +67,22 @@ class Subject:
 
 def subjects(
     texts: Sequence[str],
-    settings: Sequence[str] | None,
-    mechanisms: Sequence[str] | None,
-    variant: str | None = None,
+    selection: Selection = AS_IT_IS,
     wrong: dict[str, Wrong] | None = None,
 ) -> list[Subject]:
-    """Read what a command is given; `settings` and `mechanisms` are its `--set` and `--with`.
+    """Read what a command is given.
 
-    `variant` is that of the files that name none. A setting of a mechanism applies where that is
-    on, and is an error if it is on nowhere. `wrong` takes the errors of single ones, which are left
-    out; without it the first is raised.
+    The variant of `selection` applies to files that name none. A setting of a mechanism applies
+    where the mechanism is on; if it is on nowhere, that is an error. `wrong` collects the errors of
+    single scenarios, which are left out; without it the first error is raised.
     """
-    pairs = overrides(settings)
-    if variant is not None:
-        texts = _of_variant(texts, variant)
+    pairs = overrides(selection.settings)
+    if selection.variant is not None:
+        texts = _of_variant(texts, selection.variant)
     found = []
     for text in texts:
         try:
-            found.append(_subject(text, pairs, mechanisms or (), len(texts) == 1))
+            found.append(_subject(text, pairs, selection.mechanisms or (), len(texts) == 1))
         except (InputError, ScenarioError) as error:
             if wrong is None:
                 raise
@@ -255,9 +253,7 @@ def _original(run: Run) -> Scenario | None:
     try:
         scenario = read(
             str(facts.get("file")),
-            facts.get("variant"),
-            settings,
-            facts.get("with"),
+            Selection(settings, facts.get("with"), facts.get("variant")),
             beside=facts.get("beside", ()),
         )
         same = scenario.prepare().resolved == facts.get("scenario")

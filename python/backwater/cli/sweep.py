@@ -6,23 +6,15 @@ from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
 
-from backwater.cli.arguments import (
-    FORMS,
-    Force,
-    Json,
-    JsonProgress,
-    Out,
-    Set,
-    With,
-)
-from backwater.cli.figures import DONE, FigureFiles, Font, Theme, Width
-from backwater.cli.figures import asked as drawings
+from backwater.cli.arguments import FORMS, Changes, Force, Json, JsonProgress, Out
+from backwater.cli.figures import DONE, Figures
+from backwater.cli.options import exclusive
 from backwater.cli.output import message, show, write, write_json
 from backwater.cli.sweep_estimate import counted, foresee, searching
 from backwater.cli.sweep_plan import sweeping
 from backwater.cli.targets import Kind, writable
 from backwater.cli.views import View
-from backwater.cli.workers import Scheduler, SlurmJobs, check_workers, cluster, here, slurm_jobs
+from backwater.cli.workers import Cluster, here
 from backwater.errors import InputError
 
 if TYPE_CHECKING:
@@ -38,10 +30,14 @@ _ALONE = 1.5
 _ERRORS = 5
 
 
+@exclusive("--workers --memory", "--scheduler", "a cluster has its own workers")
+@exclusive("--workers --memory", "--slurm", "a cluster has its own workers")
+@exclusive("--figure", "--dry-run", "nothing is run to be drawn")
 def sweep(
     file: Annotated[
         str, typer.Argument(help=f"A scenario or the file of a sweep, {FORMS}.", metavar="FILE")
     ],
+    *,
     vary: Annotated[
         list[str] | None,
         typer.Option(
@@ -98,8 +94,7 @@ def sweep(
             "default the first variant's own values.",
         ),
     ] = None,
-    settings: Set = None,
-    mechanisms: With = None,
+    changes: Changes,
     metrics: Annotated[
         list[str] | None,
         typer.Option("--metric", metavar="NAME", help="A metric to keep beside the usual ones."),
@@ -123,12 +118,8 @@ def sweep(
         str | None,
         typer.Option("--memory", metavar="SIZE", help="Limit of each of these, as 2GB."),
     ] = None,
-    scheduler: Scheduler = None,
-    slurm: SlurmJobs = None,
-    figure: FigureFiles = None,
-    width: Width = None,
-    font: Font = None,
-    theme: Theme = None,
+    cluster: Cluster,
+    figures: Figures,
     json_progress: JsonProgress = False,
     json: Json = None,
 ) -> int:
@@ -161,18 +152,15 @@ def sweep(
         "base": base,
         "metrics": metrics,
         "keep": keep,
-        "with": mechanisms,
-        "set": settings,
+        "with": changes.mechanisms,
+        "set": changes.settings,
     }
-    check_workers(scheduler, slurm, workers=workers, memory=memory)
     if workers is not None and not 1 <= workers <= 1024:
         raise InputError(f"--workers {workers}: not from 1 to 1024", "one a core is the default")
-    if figure and dry:
-        raise InputError("--figure and --dry-run exclude each other", "nothing is run to be drawn")
     asked = sweeping(file, given, out)
     writable(json, Kind.JSON, file)
-    drawing = drawings(figure, width, font, theme, file)
-    jobs = slurm_jobs(slurm)
+    drawing = figures.drawing(file)
+    jobs = cluster.jobs()
     if dry:
         told = foresee(asked, workers or _processors(), force=force)
         if jobs is not None:
@@ -180,15 +168,16 @@ def sweep(
         if json is not None:
             write_json(json, told)
         return 0
-    if workers is None and memory is None and scheduler is None and jobs is None:
+    elsewhere = cluster.workers()
+    if workers is None and memory is None and elsewhere is None:
         asked.alone = _ALONE
     code = _carry_out(
         asked,
-        cluster(scheduler, jobs) or here(workers, memory),
+        elsewhere or here(workers, memory),
         json,
         force=force,
         json_progress=json_progress,
-        workers=workers or (_processors() if scheduler is None and jobs is None else None),
+        workers=workers or (_processors() if elsewhere is None else None),
     )
     if drawing is not None and code in DONE:
         drawing.draw_of(asked.directory)
@@ -254,11 +243,8 @@ def _carry_out(
     return FAILED if state.failed else 0
 
 
-def carry_out_here(asked: Sweeping) -> int:
-    """Carry a sweep out on this machine, and say nothing of its points; gives what has stopped it.
-
-    0: nothing has.
-    """
+def carry_out_here(asked: Sweeping) -> None:
+    """Carry a sweep out on this machine, and report nothing of its points."""
     from backwater.cli.sweep_progress import watching
     from backwater.stopping import interruptible
 
@@ -266,7 +252,6 @@ def carry_out_here(asked: Sweeping) -> int:
     asked.alone = _ALONE
     with interruptible() as stop, watching(json=False) as display:
         asked.carry_out(here(None, None), display, stop, lambda _: None)
-    return stop.exit_code if stop.is_set() else 0
 
 
 def _told(asked: Sweeping, state: State) -> dict[str, Any]:

@@ -6,7 +6,7 @@ from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
 
-from backwater.cli.arguments import Json, Set, Variant, With, check_one_seed
+from backwater.cli.arguments import Json, Selection, check_one_seed
 from backwater.cli.output import message, warn, write, write_json
 from backwater.cli.targets import Kind, writable
 
@@ -30,9 +30,8 @@ Second = Annotated[
 def why(
     first: RunArgument,
     second: Second = None,
-    settings: Set = None,
-    mechanisms: With = None,
-    variant: Variant = None,
+    *,
+    selection: Selection,
     seed: Annotated[
         int | None,
         typer.Option("--seed", min=0, help="Seed; by default the run's, or the scenario's own."),
@@ -72,7 +71,7 @@ def why(
     with judging(*folders(names)):
         asked: list[tuple[Subject, int, Run | None]] = []
         # All that may be wrong is said before anything is done again, which may take long.
-        for one in subjects(names, settings, mechanisms, variant):
+        for one in subjects(names, selection):
             message(*one.skipped)
             check_one_seed(seed, one.settings)
             wanted = one.seed if seed is None else seed

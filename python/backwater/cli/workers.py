@@ -3,10 +3,12 @@
 from __future__ import annotations
 
 import math
+from dataclasses import dataclass
 from typing import TYPE_CHECKING, Annotated
 
 import typer
 
+from backwater.cli.options import exclusive
 from backwater.cli.output import message
 from backwater.errors import InputError
 from backwater.wording import many
@@ -15,53 +17,47 @@ if TYPE_CHECKING:
     from backwater.experiments.clusters import Slurm
     from backwater.experiments.hands import Workers
 
-Scheduler = Annotated[
-    str | None,
-    typer.Option("--scheduler", metavar="ADDRESS", help="Use a Dask scheduler that is there."),
-]
-SlurmJobs = Annotated[
-    str | None,
-    typer.Option(
-        "--slurm", metavar="OPTIONS", help='Run in jobs of SLURM: "queue=q cores=8 jobs=4".'
-    ),
-]
 
+@exclusive("--scheduler", "--slurm", "give one of them")
+@dataclass(frozen=True)
+class Cluster:
+    """The cluster whose workers do the runs of a command, if any."""
 
-def check_workers(scheduler: str | None, slurm: str | None, **own: object) -> None:
-    """Refuse options that exclude each other; `own`: those of workers on this machine."""
-    if scheduler is not None and slurm is not None:
-        raise InputError("--scheduler and --slurm exclude each other", "give one of them")
-    for name, value in own.items():
-        if value is not None and (scheduler is not None or slurm is not None):
-            raise InputError(
-                f"--{name}: is of the processes on this machine", "a cluster has its own workers"
-            )
+    scheduler: Annotated[
+        str | None,
+        typer.Option("--scheduler", metavar="ADDRESS", help="Use a Dask scheduler that is there."),
+    ] = None
+    slurm: Annotated[
+        str | None,
+        typer.Option(
+            "--slurm", metavar="OPTIONS", help='Run in jobs of SLURM: "queue=q cores=8 jobs=4".'
+        ),
+    ] = None
 
+    def jobs(self) -> Slurm | None:
+        """Return the jobs that `--slurm` describes. Raises `InputError`."""
+        if self.slurm is None:
+            return None
+        from backwater.experiments.clusters import Slurm
 
-def slurm_jobs(text: str | None) -> Slurm | None:
-    """Read `--slurm`."""
-    if text is None:
-        return None
-    from backwater.experiments.clusters import Slurm
+        return Slurm.of(self.slurm)
 
-    return Slurm.of(text)
+    def workers(self) -> Workers | None:
+        """Return the workers of the cluster, or None without one. Raises `InputError`."""
+        jobs = self.jobs()
+        if self.scheduler is None and jobs is None:
+            return None
+        from backwater.experiments import clusters
+        from backwater.experiments.hands import Workers
+        from backwater.optional_dependencies import see
 
-
-def cluster(scheduler: str | None, jobs: Slurm | None) -> Workers | None:
-    """Give the workers of a cluster that is asked for; None: of none."""
-    if scheduler is None and jobs is None:
-        return None
-    from backwater.experiments import clusters
-    from backwater.experiments.hands import Workers
-    from backwater.optional_dependencies import see
-
-    see("distributed", "sweep")
-    if jobs is not None:
+        see("distributed", "sweep")
+        if self.scheduler is not None:
+            return clusters.scheduler(self.scheduler)
+        assert jobs is not None
         clusters.check_sbatch()
         message(f"{many(jobs.jobs, 'job')} of SLURM to be submitted; they may wait in its queue")
         return Workers(lambda stop: clusters.slurm(jobs, stop), math.inf)
-    assert scheduler is not None
-    return clusters.scheduler(scheduler)
 
 
 def here(workers: int | None, memory: str | None) -> Workers:

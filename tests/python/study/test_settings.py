@@ -130,7 +130,7 @@ def test_how_a_scenario_is_named(
     scenario = backwater.new_scenario() + '\n[variant."odd+name"]\nseed = 2\n'
     for name in ("s.toml", "a@b+c,d=e.toml"):
         Path(name).write_text(scenario, encoding="utf-8")
-    [one] = subjects([text], None, None)
+    [one] = subjects([text])
     facts = one.scenario.facts
     assert (facts.get("variant"), facts["with"]) == (variant, mechanisms)
     expected = {"flow.incast.to": "h2", "title": "a+b@c"} if settings is None else settings
@@ -157,7 +157,7 @@ def test_how_a_scenario_cannot_be_named(
     monkeypatch.chdir(tmp_path)
     Path("s.toml").write_text(backwater.new_scenario(), encoding="utf-8")
     with pytest.raises(InputError) as caught:
-        subjects([text, "s.toml"], None, None)
+        subjects([text, "s.toml"])
     assert str(caught.value).startswith(text)
     assert reason in str(caught.value)
     assert hint in str(caught.value)
