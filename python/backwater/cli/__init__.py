@@ -1,10 +1,9 @@
 """The command `backwater`.
 
 Exit codes: 0 done; 1 the run failed, or a study's required row or claim is off; 2 bad input;
-3 a run is incomplete (flows or rounds are not, though the scenario asked for no such end);
-130 stopped by Ctrl-C, 143 by SIGTERM, with what had been simulated kept. Data goes to stdout,
-messages and progress to stderr. Nothing a user does ends in a traceback; BACKWATER_DEBUG=1 shows
-it.
+3 a run is incomplete (flows or rounds did not complete, and the scenario sets no earlier end);
+130 stopped by Ctrl-C, 143 by SIGTERM: results up to the stop are kept. Data goes to stdout,
+messages and progress to stderr. No input of a user ends in a traceback; BACKWATER_DEBUG=1 shows it.
 """
 
 from __future__ import annotations
@@ -23,7 +22,7 @@ from typer import TyperException
 
 from backwater import _core
 from backwater.cli.app import built, named
-from backwater.cli.arguments import told
+from backwater.cli.arguments import error_text
 from backwater.cli.output import check_width, message, put
 from backwater.cli.streams import Unheard
 from backwater.errors import InputError, OtherBuildWarning, ResultError
@@ -48,7 +47,7 @@ Backwater simulates congestion management in data-centre Ethernet, packet by pac
 
 
 def main(arguments: Sequence[str] | None = None) -> int:
-    """Run one command and give its exit code."""
+    """Run one command and return its exit code."""
     with Path(os.devnull).open("w") as nowhere, warnings.catch_warnings():
         # A stream that was closed before the start is None.
         output, messages = Unheard(sys.stdout or nowhere), Unheard(sys.stderr or nowhere)
@@ -58,13 +57,13 @@ def main(arguments: Sequence[str] | None = None) -> int:
             check_width()
             with heard(message), as_command():
                 code = _command(arguments)
-            # Here what goes wrong can still be told; at the interpreter's end it cannot.
+            # An error can be reported here, but not while the interpreter shuts down.
             output.flush()
             if output.lost is None or isinstance(output.lost, BrokenPipeError):
                 return code
             message(
                 f"error: standard output: cannot be written: {output.lost.strerror or output.lost}",
-                "hint: make room where it goes to",
+                "hint: free space where the output goes",
             )
             return code or FAILED
 
@@ -79,7 +78,7 @@ def _command(arguments: Sequence[str] | None) -> int:
     except TyperException as error:
         return _usage(error)
     except (_core.ScenarioError, InputError) as error:
-        message(told(error, given))
+        message(error_text(error, given))
         return BAD_INPUT
     except (_core.RunError, ResultError) as error:
         message(labelled(str(error)))
@@ -87,19 +86,19 @@ def _command(arguments: Sequence[str] | None) -> int:
     except OSError as error:
         return _system(error)
     except UnicodeEncodeError as error:
-        # As the command line gives octets that are no text.
-        message(f"error: {error.object}: is no UTF-8 text", "hint: give it another name")
+        # The command line has octets that are not text.
+        message(f"error: {error.object}: is not UTF-8 text", "hint: give it another name")
         return BAD_INPUT
     except MemoryError:
         return _memory()
     except ImportError as error:
-        # The loader's words for memory that it was refused.
+        # The loader reports in these words that it got no memory.
         if "failed to map segment" in str(error) or "annot allocate memory" in str(error):
             return _memory()
         _unexpected(error)
         return FAILED
     except BaseException as error:
-        # A panic in Rust, of the core or of a library, is no `Exception`.
+        # A panic of Rust code is not an `Exception`.
         if not isinstance(error, Exception) and type(error).__name__ != "PanicException":
             raise
         _unexpected(error)
@@ -107,32 +106,33 @@ def _command(arguments: Sequence[str] | None) -> int:
     return code if isinstance(code, int) else DONE
 
 
-# What the system says of names that somebody has given, and not of what was to be done.
+# Errors of the system that the user's names cause, with hints.
 _NAMES = {
-    errno.ENAMETOOLONG: "a name has 255 octets at most, and a path 4095",
-    errno.ELOOP: "its links lead in a circle",
-    errno.ENOENT: "is it spelt as it is?",
-    errno.ENOTDIR: "what it leads through is no directory",
+    errno.ENAMETOOLONG: "a name may have 255 octets, and a path 4095",
+    errno.ELOOP: "its symbolic links form a loop",
+    errno.ENOENT: "check the spelling",
+    errno.ENOTDIR: "a part of the path is not a directory",
     errno.EISDIR: "name a file in it",
     errno.EINVAL: "name a regular file",
-    errno.EACCES: "see who may read and write there",
-    errno.EPERM: "see who may read and write there",
+    errno.EACCES: "check the permissions",
+    errno.EPERM: "check the permissions",
 }
-_ROOM = {
-    errno.ENOSPC: "make room, and give the command again",
-    errno.EDQUOT: "make room, and give the command again",
-    errno.EFBIG: "is there a limit, as of `ulimit -f`?",
-    errno.EROFS: "give the name of a place that can be written to",
-    errno.EMFILE: "is there a limit, as of `ulimit -n`?",
-    errno.EAGAIN: "is there a limit, as of `ulimit -u`?",
+# Errors that limits of the machine cause.
+_LIMITS = {
+    errno.ENOSPC: "free space, and repeat the command",
+    errno.EDQUOT: "free space, and repeat the command",
+    errno.EFBIG: "check the limit of `ulimit -f`",
+    errno.EROFS: "name a directory that can be written to",
+    errno.EMFILE: "check the limit of `ulimit -n`",
+    errno.EAGAIN: "check the limit of `ulimit -u`",
 }
 
 
 def _system(error: OSError) -> int:
-    """Say what the system has refused; of what is no user's doing, that we are at fault."""
+    """Report what the system refused; an error that the user cannot cause is a bug."""
     if error.errno == errno.ENOMEM:
         return _memory()
-    hint = _NAMES.get(error.errno or 0) or _ROOM.get(error.errno or 0)
+    hint = _NAMES.get(error.errno or 0) or _LIMITS.get(error.errno or 0)
     if hint is None or (error.filename is None and error.errno in _NAMES):
         _unexpected(error)
         return FAILED
@@ -143,7 +143,7 @@ def _system(error: OSError) -> int:
     return BAD_INPUT if error.errno in _NAMES else FAILED
 
 
-# More of a name than this says nothing.
+# Longer names are shortened.
 _LONG = 80
 
 
@@ -158,22 +158,22 @@ def _memory() -> int:
 
 
 def _warned(what: Warning | str, *_where: object, **_more: object) -> None:
-    """Show a warning of Python's as one of the command's."""
+    """Show a warning of Python as a warning of the command."""
     message(f"warning: {what}")
 
 
 def _usage(error: TyperException) -> int:
     context = getattr(error, "ctx", None)
-    # Part of how typer's validator speaks, and of no use to anybody.
+    # The prefix of typer's validator tells a user nothing.
     text = error.format_message().replace("Value error, ", "")
     if context is None:
         message(f"error: {text}")
     elif type(error).__name__ == "NoArgsIsHelpError":
-        # typer has shown the help already
+        # typer has shown the help.
         pass
     else:
         text = _unfit(error) or text
-        about = f"`{context.command_path} --help` says what it takes"
+        about = f"see `{context.command_path} --help`"
         wrong = getattr(error, "option_name", None)
         if wrong is not None:
             text = f"No such option: {wrong}"
@@ -185,12 +185,12 @@ def _usage(error: TyperException) -> int:
     return BAD_INPUT if error.exit_code == BAD_INPUT else FAILED
 
 
-# What a value of an option lacks, by the names that pydantic gives to it.
-UNFIT = {"int_parsing": "is no whole number", "greater_than_equal": "is less than {ge}"}
+# What is wrong with the value of an option, by pydantic's names of errors.
+UNFIT = {"int_parsing": "is not a whole number", "greater_than_equal": "is less than {ge}"}
 
 
 def _unfit(error: TyperException) -> str | None:
-    """Say of a number of an option what is wrong; None where something else is."""
+    """Return what is wrong with the number of an option; None if something else is wrong."""
     found: list[dict[str, Any]] = getattr(error.__cause__ or error.__context__, "errors", list)()
     words = UNFIT.get(found[0]["type"]) if found else None
     if words is None:
@@ -199,14 +199,14 @@ def _unfit(error: TyperException) -> str | None:
     return f"{option} {found[0]['input']}: {words.format(**found[0].get('ctx', {}))}"
 
 
-# What other programs call an option, and what it may be called here.
+# Names of options in other programs, with their names here.
 SYNONYMS = {"--format": "--to", "--output": "--out"}
-# More options than these are for the help to show.
+# More options than these are left to the help.
 FEW = 15
 
 
 def _of_import(wrong: str, command: str | None) -> str | None:
-    """Say that an option is `import`'s: commands that take files of other tools have none of it."""
+    """Return a hint if a command that takes files of other tools lacks an option of `import`."""
     if command not in {"run", "check", "compare"}:
         return None
     own: Any = built(("import",))
@@ -216,7 +216,7 @@ def _of_import(wrong: str, command: str | None) -> str | None:
 
 
 def _meant(wrong: str, parameters: Sequence[Any]) -> str | None:
-    """Say which option may have been meant; typer's guess takes `--force` for `--format`."""
+    """Return the options that may have been meant; typer's guess takes `--force` for `--format`."""
     options = [name for one in parameters for name in one.opts if name.startswith("--")]
     near = get_close_matches(wrong, options, cutoff=0.8)
     if SYNONYMS.get(wrong) in options:
@@ -232,6 +232,6 @@ def _unexpected(error: BaseException) -> None:
     versions = ", ".join(f"{name} {value}" for name, value in _core.version().items())
     message(
         f"error: Backwater is at fault: {type(error).__name__}: {error}",
-        "hint: please report this with the command you gave, the scenario file and the versions "
+        "hint: please report this with the command, the scenario file and the versions "
         f"({versions}); BACKWATER_DEBUG=1 shows where it happened",
     )

@@ -1,6 +1,6 @@
-"""`backwater advise`: what mechanisms say of the settings that they should have.
+"""`backwater advise`: settings that mechanisms recommend.
 
-Which mechanisms give advice, and what they may be asked, the core says (`_core.advice_forms`).
+The core lists the mechanisms that give advice, and their options (`_core.advice_forms`).
 """
 
 from __future__ import annotations
@@ -33,7 +33,7 @@ Source = Annotated[
     typer.Option(
         "--scenario",
         metavar="FILE",
-        help=f"Take what no option gives from a scenario, {FORMS}.",
+        help=f"Take the values of absent options from a scenario, {FORMS}.",
     ),
 ]
 NO_PROOF = Proving()
@@ -44,11 +44,11 @@ def _facts(mechanism: str, source: str | None, selection: Selection) -> dict[str
         facts, whole = asked_of(
             mechanism, source, selection, lambda case: case.advice_facts(mechanism)
         )
-        # The value in mind, which then is nobody's.
+        # The scenario lacks the advised value, so the value in its place is no fact.
         return facts if whole else facts | {PROOFS[mechanism].key.rpartition(".")[2]: None}
     if given(selection):
         raise InputError(
-            "--variant, --with and --set are about a scenario", "name it with --scenario FILE"
+            "--variant, --with and --set need a scenario", "name it with --scenario FILE"
         )
     return None
 

@@ -1,6 +1,6 @@
-"""`backwater advise … --prove`: holds an advised value against simulations of the scenario.
+"""`backwater advise … --prove`: compares an advised value with simulations of the scenario.
 
-A bisection around the value, as `backwater sweep --goal` does it, with all seeds at each value.
+It bisects a range around the value, as `backwater sweep --goal` does, with all seeds at each value.
 """
 
 from __future__ import annotations
@@ -25,59 +25,64 @@ T = TypeVar("T")
 
 STEPS = 64
 """Steps of the range in which a value is sought."""
-# Where room above a value is sought, the range begins with so many advised headrooms.
+# If room above a value is sought, the range has this many advised headrooms.
 _TIMES = 4
-# A value with which it is asked whether the key has an effect.
+# A value that shows whether the key has an effect.
 PROBE = "100 KB"
-# One that any memory has room for.
+# A value that fits in any memory.
 LEAST = "1 B"
 SEEDS = "5"
 
 
 @dataclass(frozen=True)
 class Proof:
-    """What is sought around an advised value."""
+    """The search around an advised value."""
 
     key: str
-    """The key; its largest value is sought at which the condition holds."""
+    """The key whose largest value is sought at which the condition holds."""
     condition: str
     rows: Sequence[str]
-    """Rows of the advice with the value, or with what has to be left above it: the first counts."""
+    """Rows of the advice with the value, or the room above it: the first existing one counts."""
     above: str | None = None
-    """The key of the memory that has to have so much room above the value."""
+    """The key of the memory that must have this room above the value."""
     below: str | None = None
-    """The fact of a scenario that all values lie below."""
+    """The fact of a scenario that bounds all values from above."""
     sets: Mapping[str, str] = field(default_factory=dict)
-    """Options that a simulation takes over, with the keys that they set."""
+    """Options that a simulation uses, with the keys that they set."""
     free: Sequence[str] = ()
-    """Options that change nothing of a simulation."""
+    """Options that change nothing in a simulation."""
     ineffective: str | None = None
-    """What to say where the scenario does not read the key."""
+    """The hint for a scenario that does not read the key."""
 
     @property
     def option(self) -> str:
-        """The name of the option of this very key, if the mechanism has one."""
+        """The name of the option for this key, if the mechanism has one."""
         return self.key.rpartition(".")[2]
 
 
-def _proof(said: Mapping[str, Any]) -> Proof:
-    key, condition, rows, above, below = (
-        said[name] for name in ("key", "condition", "rows", "from", "below")
+def _proof(form: dict[str, Any]) -> Proof:
+    return Proof(
+        form["key"],
+        form["condition"],
+        form["rows"],
+        above=form["from"],
+        below=form["below"],
+        sets=dict(form["sets"]),
+        free=form["free"],
+        ineffective=form["ineffective"],
     )
-    free, ineffective = said["free"], said["ineffective"]
-    return Proof(key, condition, rows, above, below, dict(said["sets"]), free, ineffective)
 
 
 PROOFS = {name: _proof(form["proof"]) for name, form in _core.advice_forms() if form["proof"]}
-"""By mechanism; others have no proof by simulation."""
+"""The proofs of the mechanisms that have one."""
 
 
 @dataclass(frozen=True)
 class Proving:
-    """Whether an advice is held against simulations, and which."""
+    """Whether an advice is compared with simulations, and with which."""
 
     prove: Annotated[
-        bool, typer.Option("--prove", help="Hold the advice against simulations of the scenario.")
+        bool, typer.Option("--prove", help="Compare the advice with simulations of the scenario.")
     ] = False
     seeds: Annotated[
         str | None,
@@ -99,9 +104,10 @@ def asked_of(
     ask: Callable[[Scenario], T],
     instead: str = LEAST,
 ) -> tuple[T, bool]:
-    """Ask a scenario that may lack the very value that is advised: then it has `instead`.
+    """Return the answer of `ask` for a scenario, which may lack the advised value.
 
-    Gives whether it has its own, too. Raises `ScenarioError`.
+    Also return whether the scenario has this value; if not, it gets `instead`. Raises
+    `ScenarioError`.
     """
 
     def answer(more: Sequence[str]) -> T:
@@ -125,15 +131,15 @@ def prove(
     selection: Selection,
     proving: Proving,
 ) -> dict[str, Any]:
-    """Simulate around an advised value; gives what was found. Raises `InputError`."""
+    """Simulate around an advised value, and return the findings. Raises `InputError`."""
     from backwater.cli.sweep import carry_out_here
-    from backwater.cli.sweep_plan import OPTIONS, sweeping
+    from backwater.cli.sweep_plan import PlanOptions, sweeping
 
     proof = PROOFS[mechanism]
     if file is None or facts is None:
         raise InputError("--prove: nothing to simulate", "name a scenario with --scenario FILE")
     if file == "-":
-        raise InputError("--prove: stdin is read once", "write the scenario to a file")
+        raise InputError("--prove: stdin can be read only once", "write the scenario to a file")
     taken = _taken(proof, options)
     settings = [*(selection.settings or ()), *taken]
     rows = {row["name"]: f"{row['value']} {row['unit']}".rstrip() for row in advice["rows"]}
@@ -162,21 +168,21 @@ def prove(
     # A range that begins with one step has as many values as steps.
     many_values = STEPS + (proof.above is not None)
     goal = f"largest {proof.key} in {low} B..{high} B in {many_values} where {proof.condition}"
-    given = dict.fromkeys(OPTIONS) | {
-        "variants": None if selection.variant is None else [selection.variant],
-        "seeds": proving.seeds or SEEDS,
-        "with": selection.mechanisms,
+    options_ = PlanOptions(
+        variants=None if selection.variant is None else [selection.variant],
+        seeds=proving.seeds or SEEDS,
+        mechanisms=selection.mechanisms,
         # A promise of losslessness would end each run that shows where it breaks.
-        "set": [*settings, "lossless=false"],
-        "goal": goal,
-    }
-    search = sweeping(file, given, proving.out)
+        settings=[*settings, "lossless=false"],
+        goal=goal,
+    )
+    search = sweeping(file, options_, proving.out)
     carry_out_here(search)
     if search.answer is None:
-        raise InputError("--prove: was stopped", "the same command with its --out goes on")
+        raise InputError("--prove: was stopped", "the same command with its --out resumes it")
     [line] = search.answer["lines"]
     directory = search.directory
-    # Room above a threshold is of use only where something is paused.
+    # Room above a threshold matters only if a port was paused.
     tested = _paused(directory) if proof.above else _acted(mechanism, proof, directory, advised)
     legal = _legal(mechanism, proof, options, advice, facts, advised)
     told = _told(proof, advised, own, line, str(directory), tested=tested, legal=legal)
@@ -186,7 +192,7 @@ def prove(
 
 
 def _taken(proof: Proof, options: Mapping[str, Any]) -> list[str]:
-    """Give the settings by which a simulation takes options over. Raises `InputError`."""
+    """Return the settings that carry options into a simulation. Raises `InputError`."""
     settings = []
     for option, value in options.items():
         if value is None or option in proof.free:
@@ -209,11 +215,11 @@ def _taken(proof: Proof, options: Mapping[str, Any]) -> list[str]:
 def _check_effect(proof: Proof, case: Scenario) -> None:
     """Refuse a scenario in which no value of the key changes anything."""
     try:
-        said = case.set(proof.key, PROBE).check()
+        warnings = case.set(proof.key, PROBE).check()
     except _core.ScenarioError:
-        # Of this one value only: the search says which values cannot be.
+        # Perhaps only this value is refused; the search reports which values are.
         return
-    for one in said:
+    for one in warnings:
         if one["key"] == proof.key and one["reason"].startswith("without effect"):
             raise InputError(
                 f"--prove: {proof.key} is {one['reason']}",
@@ -229,7 +235,7 @@ def _paused(directory: Path) -> bool:
 
 
 def _acted(mechanism: str, proof: Proof, directory: Path, advised: int | None) -> bool:
-    """Whether the mechanism did anything at the value next below the advised one."""
+    """Whether the mechanism did anything at the largest value up to the advised one."""
     from backwater.sweep.dataset import open_sweep
 
     rows = [row for row in open_sweep(directory).points.to_pylist() if row["status"] == "done"]
@@ -237,7 +243,7 @@ def _acted(mechanism: str, proof: Proof, directory: Path, advised: int | None) -
     if not values or advised is None:
         return True
     near = max((value for value in values if value <= advised), default=min(values))
-    # As a run remarks that a mechanism was on for nothing.
+    # The beginning of a run's warning that a mechanism did nothing.
     idle = f"`{mechanism}` never "
     return any(
         not any(str(said).startswith(idle) for said in row["warnings"] or ())
@@ -249,7 +255,7 @@ def _acted(mechanism: str, proof: Proof, directory: Path, advised: int | None) -
 def _range(
     proof: Proof, row: str, own: Mapping[str, str], facts: Mapping[str, Any]
 ) -> tuple[int | None, int, int]:
-    """Give the advised value, in B (None: there is none), and the range that is looked at."""
+    """Return the advised value, or None, and the first and last value of the range, in B."""
     from backwater.numbers.units import size_bytes
 
     value = size_bytes(row, "advice") if row[:1].isdigit() else None
@@ -258,7 +264,7 @@ def _range(
             raise InputError(
                 f"--prove: {proof.above} is not of each ingress (switch.buffer_per = "
                 f'"{own.get("switch.buffer_per")}")',
-                'how much lies above a threshold is known with --set switch.buffer_per="ingress"',
+                'the room above a threshold is known with --set switch.buffer_per="ingress"',
             )
         memory = size_bytes(own[proof.above], proof.above)
         need = value or 0
@@ -268,12 +274,12 @@ def _range(
     if proof.below and facts.get(proof.below) is None:
         raise InputError(
             f"--prove: {proof.key} has no end in this scenario: nothing pauses or drops above it",
-            "switch.buffer_per and switch.buffer give it one, and so does what pauses before",
+            "switch.buffer_per and switch.buffer give it one, or a mechanism that pauses earlier",
         )
     high = (
         size_bytes(str(facts[proof.below]), str(proof.below)) if proof.below else 4 * (value or 1)
     )
-    # The advice may be far too large: small values belong to what is looked at.
+    # The advice may be far too large, so the range begins with small values.
     return value, max(1, high // STEPS), high - 1
 
 
@@ -285,16 +291,16 @@ def _legal(
     facts: Mapping[str, Any],
     advised: int | None,
 ) -> bool:
-    """Whether what is simulated is legal by the advice, at the advised value of the key."""
+    """Whether the advice calls the simulated settings legal at the advised value of the key."""
     if advised is None or proof.option not in options:
         return advised is not None and bool(advice["feasible"])
-    # What the command was asked may be another value of the very key.
+    # The options may have another value of this key.
     asked = {**options, proof.option: f"{advised} B"}
     return bool(_core.advise(mechanism, asked, dict(facts), "")["feasible"])
 
 
 def _holds(advised: int, probes: Sequence[Mapping[str, Any]]) -> bool | None:
-    """Whether the condition holds at the advised value; None: what was looked at does not tell."""
+    """Whether the condition holds at the advised value; None if the probes do not show it."""
     below = [one for one in probes if one["value"] <= advised][-1:]
     above = [one for one in probes if one["value"] >= advised][:1]
     near = below + above
@@ -344,13 +350,13 @@ def _told(
 
 
 def _words(proof: Proof, row: str, told: Mapping[str, Any], *, feasible: bool) -> list[str]:
-    """Say it for people. `row`: the advice, as its row has it."""
+    """Return the findings as sentences. `row` is the name of the row with the advice."""
     key, size = told["key"], told.get("simulated_room_bytes", told["simulated_bytes"])
     what = f"largest {key}"
     if "advised_room_bytes" in told:
         what = f"least {row} ({proof.above} - {key})"
     seeds = f"{told['seeds']} seeds" if told["seeds"] > 1 else "1 seed"
-    found = "none that was looked at" if told["monotone"] else "none below the first that fails"
+    found = "no probed value" if told["monotone"] else "no value below the first that fails"
     if size is not None:
         found = f"{size / 1000:g} KB"
     sought = ""
@@ -364,11 +370,11 @@ def _words(proof: Proof, row: str, told: Mapping[str, Any], *, feasible: bool) -
     if told["fails_at"] is not None and size is not None:
         lines.append(f"with {key} at {shown(key, told['fails_at'])} it does not")
     elif size is not None:
-        lines.append("that is the end of the range: nothing that was looked at fails")
+        lines.append("that is the end of the range: no probed value fails")
     if size is None and told["error"] is not None:
-        lines.append(f"at the end from which it is sought: {told['error']}")
+        lines.append(f"at the first probed value: {told['error']}")
     if not told["monotone"]:
-        lines.append("NOT MONOTONE: it holds again beyond that, at values that were looked at")
+        lines.append("NOT MONOTONE: it holds again at probed values beyond that")
     if told["simulated_with"]:
         values = (f"{name} {value}" for name, value in told["simulated_with"].items())
         lines.append(f"simulated with {' and '.join(values)}")
@@ -376,28 +382,25 @@ def _words(proof: Proof, row: str, told: Mapping[str, Any], *, feasible: bool) -
 
 
 def _verdict(told: Mapping[str, Any], *, feasible: bool) -> list[str]:
-    """Say what the proof says of the advice."""
+    """Return the verdict of the proof on the advice, as sentences."""
     if not told["tested"]:
         if "advised_room_bytes" in told:
-            return ["no port was paused in any of these runs: they say nothing of the advice"]
+            return ["no port was paused in any of these runs: they do not test the advice"]
         name = told["key"].partition(".")[0]
-        return [f"{name} did nothing at the advised value: these runs say nothing of the advice"]
+        return [f"{name} did nothing at the advised value: these runs do not test the advice"]
     if not told["legal"]:
-        return [
-            "the simulated setting is not legal by the advice, so the proof says nothing about a "
-            "legal one"
-        ]
+        return ["the simulated setting is not legal by the advice: these runs test no legal one"]
     lines = []
     if not feasible:
         advised = shown(told["key"], told["advised_bytes"])
         lines.append(
             f"by the advice that is legal with {told['key']} at {advised}, and not at the value "
-            "in mind"
+            "of the scenario or the option"
         )
     verdicts = {
         True: "the advice holds in this scenario",
         False: "the advice does not hold in this scenario",
-        None: "the advised value lies between two that were looked at and differ, or a run failed: "
-        "the proof does not tell whether the advice holds",
+        None: "the advised value lies between two probed values that differ, or a run failed: "
+        "the proof does not show whether the advice holds",
     }
     return [*lines, verdicts[told["holds"]]]

@@ -1,4 +1,4 @@
-"""The commands, each imported when it is given: what one needs, another does not wait for."""
+"""The commands. Each is imported when it is named, so that no command loads what another needs."""
 
 from __future__ import annotations
 
@@ -40,11 +40,11 @@ COMMANDS = {
     "schema": ("describe", "schema"),
 }
 LONGEST = 20
-"""Digits that no number of an option has: 2^64 has as many."""
+"""Digits of 2^64: the number of an option has fewer."""
 
 
 def named(arguments: Sequence[str]) -> tuple[str, ...]:
-    """Give the commands that arguments may need: the one that they name, or all for the help."""
+    """Return the commands that arguments may need: the one that they name, or all for the help."""
     first = arguments[0] if arguments else ""
     if first == "--version":
         return ()
@@ -53,7 +53,7 @@ def named(arguments: Sequence[str]) -> tuple[str, ...]:
 
 @functools.cache
 def built(names: tuple[str, ...]) -> Callable[..., object]:
-    """Build the program with some of its commands. Once: a process may give many."""
+    """Build the program with some of its commands, once for a process that runs many."""
     app = typer.Typer(
         help="Simulate congestion management in data-centre Ethernet, packet by packet.",
         epilog="Exit codes: 0 done, 1 the run failed or a study's required row or claim is off, "
@@ -87,40 +87,40 @@ def _root(
 
 
 def _stoppable(command: Callable[..., int]) -> Callable[..., int]:
-    """Have a command say what has stopped its runs. Left to typer, it would end with 130 always."""
+    """Have a command report what stopped its runs. typer alone would always end with 130."""
 
     @functools.wraps(command)
-    def told(**options: object) -> int:
+    def stoppable(**options: object) -> int:
         try:
             return command(**options)
         except Interrupted as stop:
             message(stopped_by(stop.number))
             return stop.exit_code
 
-    return told
+    return stoppable
 
 
 def _add(app: typer.Typer, name: str, command: Any) -> None:  # noqa: ANN401 - a function or a group
-    """Add a command; its help has the width of the terminal, not that of the source."""
+    """Add a command. Its help is wrapped at the width of the terminal, not of the source."""
     if isinstance(command, typer.Typer):
         app.add_typer(command, name=name)
         return
-    told = inspect.getdoc(command) or ""
-    paragraphs = (" ".join(part.split()) for part in told.split("\n\n"))
+    about = inspect.getdoc(command) or ""
+    paragraphs = (" ".join(part.split()) for part in about.split("\n\n"))
     app.command(name, help="\n\n".join(paragraphs))(_stoppable(flat(command)))
 
 
 class _Plain:
-    """Takes texts as they are, and whole numbers; leaves other values to typer.
+    """Converts texts and whole numbers, and leaves other values to typer.
 
-    That imports pydantic, which would be half of the time that a small command takes.
+    typer imports pydantic, which would be half of the time of a small command.
     """
 
     def __init__(self, otherwise: Callable[[], Any]) -> None:
         self._otherwise = otherwise
 
     def coerce(self, value: Any, param: Any, ctx: object) -> Any:  # noqa: ANN401 - as typer has it
-        """Give the value of a parameter."""
+        """Return the value of a parameter."""
         many = param.multiple or param.nargs == -1
         if value is None:
             return () if many else None
@@ -143,7 +143,7 @@ class _Plain:
 
 
 def _take_plain_values(command: Any) -> None:  # noqa: ANN401 - typer's commands have no public type
-    """Have the parameters of a command, and of those below it, take plain values without typer."""
+    """Have the parameters of a command and its subcommands take plain values without typer."""
     given = command.get_params
 
     def params(context: object) -> list[Any]:

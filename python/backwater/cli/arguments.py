@@ -25,36 +25,38 @@ if TYPE_CHECKING:
 FORMS = "FILE or FILE@VARIANT; - reads stdin"
 """How a scenario is named."""
 ABOUT_FILES = f"A scenario, {FORMS}. Or files of another tool that belong together."
+Set = Annotated[
+    list[str] | None,
+    typer.Option(
+        "--set",
+        metavar="KEY=VALUE",
+        help="Override one value; may be given more than once. A key of a mechanism that is off "
+        "does not switch it on.",
+        autocompletion=completing.settings,
+    ),
+]
+With = Annotated[
+    list[str] | None,
+    typer.Option(
+        "--with",
+        metavar="MECHANISM",
+        help="Switch a mechanism on, as `--with sfc`; may be given more than once.",
+        autocompletion=completing.mechanisms,
+    ),
+]
 
 
 @dataclass(frozen=True)
 class Changes:
-    """What a command changes of scenarios."""
+    """Changes that a command makes in scenarios."""
 
-    settings: Annotated[
-        list[str] | None,
-        typer.Option(
-            "--set",
-            metavar="KEY=VALUE",
-            help="Override one value; may be given more than once. A key of a mechanism that is "
-            "off does not switch it on.",
-            autocompletion=completing.settings,
-        ),
-    ] = None
-    mechanisms: Annotated[
-        list[str] | None,
-        typer.Option(
-            "--with",
-            metavar="MECHANISM",
-            help="Switch a mechanism on, as `--with sfc`; may be given more than once.",
-            autocompletion=completing.mechanisms,
-        ),
-    ] = None
+    settings: Set = None
+    mechanisms: With = None
 
 
 @dataclass(frozen=True)
 class Selection(Changes):
-    """The variant of a scenario that a command takes, and what it changes of it."""
+    """The variant of a scenario that a command takes, and changes in it."""
 
     variant: Annotated[
         str | None,
@@ -74,11 +76,13 @@ Json = Annotated[
 ]
 Out = Annotated[
     str | None,
-    typer.Option("--out", metavar="DIR", help="Where results go; by default below results/."),
+    typer.Option(
+        "--out", metavar="DIR", help="Directory of results; by default one below results/."
+    ),
 ]
-Force = Annotated[bool, typer.Option("--force", help="Replace what is there already.")]
+Force = Annotated[bool, typer.Option("--force", help="Replace existing results or files.")]
 JsonProgress = Annotated[
-    bool, typer.Option("--json-progress", help="Tell progress as JSON lines on stderr.")
+    bool, typer.Option("--json-progress", help="Report progress as JSON lines on stderr.")
 ]
 Allow = Annotated[
     bool,
@@ -87,20 +91,20 @@ Allow = Annotated[
     ),
 ]
 
-# As much as the simulator reads of a file.
+# The largest file that the simulator reads, in octets.
 LONGEST = 16 << 20
 
-# What --vary takes; sets of hosts, as in 0..7, have neither unit nor fraction.
+# Several values as --vary takes them; sets of hosts, as in 0..7, have neither unit nor fraction.
 SEVERAL = re.compile(
     r"\s*(\d[\d.]*\s*[A-Za-z%/]+|\d+\.\d+)\s*(\.\.|,)\s*\d|\s*\d+\s*\.\.\s*\d\S*\s+in\s+\d"
 )
 
 
-def told(error: Exception, given: Sequence[str] | None = None) -> str:
-    """An error as the command says it: several values of a setting are sent to where they may be.
+def error_text(error: Exception, given: Sequence[str] | None = None) -> str:
+    """Return an error as the command prints it.
 
-    `given` are the words of the command, by default the program's: where what they set makes the
-    file bad, that is said, too. Only what is wrong is looked at, since a title may be anything.
+    A setting with several values gets the option that takes several. `given` are the words of the
+    command, by default the program's: the text names those of them that make a file bad.
     """
     option, _, setting = str(getattr(error, "file", None) or "").partition(" ")
     key, _, value = setting.partition("=")
@@ -112,22 +116,22 @@ def told(error: Exception, given: Sequence[str] | None = None) -> str:
         hint = f'`backwater sweep` takes several: --vary "{setting}"'
     else:
         return labelled(str(error))
-    return f"error: --set {setting}: is several values, and one is set\nhint: {hint}"
+    return f"error: --set {setting}: takes one value, not several\nhint: {hint}"
 
 
 def _with_options(error: Exception, given: Sequence[str]) -> str:
     from backwater.cli.blame import blamed
 
     text = str(error)
-    if (said := blamed(error, given)) is None:
+    if (cause := blamed(error, given)) is None:
         return text
     begin, hint, end = text.rpartition("\nhint: ")
-    return f"{begin}\n{said}{hint}{end}" if hint else f"{text}\n{said}"
+    return f"{begin}\n{cause}{hint}{end}" if hint else f"{text}\n{cause}"
 
 
 @contextmanager
 def option_of(names: Mapping[str, str]) -> Iterator[None]:
-    """Have an error name the option at fault, in place of what the core calls it."""
+    """Have an error name the option at fault in place of the core's name of it."""
     try:
         yield
     except ScenarioError as error:
@@ -145,7 +149,7 @@ def overrides(settings: Sequence[str] | None) -> list[tuple[str, str]]:
         if not equals or not key.strip():
             raise InputError(
                 f"--set {setting}: not of the form KEY=VALUE",
-                'for example --set "switch.buffer=400 KB"; `backwater explain` knows the keys',
+                'for example --set "switch.buffer=400 KB"; `backwater explain` lists the keys',
             )
         pairs.append((key.strip(), value.strip()))
     return pairs
@@ -158,10 +162,10 @@ def read(
     beside: Sequence[str] = (),
     where_on: bool = False,
 ) -> scenario.Scenario:
-    """Read a scenario as the command line asks for it; `beside` as of `backwater.load`.
+    """Read a scenario as the command line selects it; `beside` is that of `backwater.load`.
 
-    With `where_on` a setting of a mechanism that is off is skipped; else it is an error, once the
-    scenario is used.
+    With `where_on` a setting of a mechanism that is off is skipped. Without it the setting is an
+    error once the scenario is used.
     """
     from backwater import scenario
 
@@ -179,9 +183,9 @@ def read(
 
 
 def split_variant(file: str, variant: str | None) -> tuple[str, str | None]:
-    """Give a file and its variant, which its name or `--variant` says. Raises `InputError`: both.
+    """Return a file and its variant, which its name or `--variant` names.
 
-    `variant` may be several, for who takes these.
+    `variant` may name several for commands that take several. Raises `InputError` if both name one.
     """
     path, own = parted(file)
     if own is not None and variant is not None:
@@ -198,7 +202,7 @@ def changed(
     *,
     where_on: bool = False,
 ) -> scenario.Scenario:
-    """Give a scenario with mechanisms switched on and keys set."""
+    """Return a scenario with mechanisms switched on and keys set."""
     pairs = list(pairs)
     for name in mechanisms or ():
         if (name, "false") in pairs:
@@ -214,7 +218,7 @@ def changed(
 def check_used(
     pairs: Sequence[tuple[str, str]], cases: Iterable[scenario.Scenario], everywhere: str
 ) -> None:
-    """Refuse a setting whose mechanism is on in none of the scenarios; `everywhere` names them."""
+    """Refuse a setting whose mechanism is off in all scenarios; `everywhere` names them."""
     skipped = [{one["key"]: one for one in case.skipped} for case in cases]
     for key, value in pairs:
         if skipped and all(key in mine for mine in skipped):
@@ -228,15 +232,15 @@ def check_used(
 
 def _stdin() -> str:
     if sys.stdin is None:
-        raise InputError("<stdin>: is closed", "name a scenario file, or give one to stdin")
-    given = sys.stdin.buffer.read(LONGEST + 1)
-    if len(given) > LONGEST:
+        raise InputError("<stdin>: is closed", "name a scenario file, or pipe one to stdin")
+    content = sys.stdin.buffer.read(LONGEST + 1)
+    if len(content) > LONGEST:
         raise InputError(
             f"<stdin>: more than {LONGEST >> 20} MiB are too many for a scenario",
-            "flow tables have files of their own: flow.table",
+            "put flow tables into their own files: flow.table",
         )
     try:
-        return given.decode("utf-8")
+        return content.decode("utf-8")
     except UnicodeDecodeError as error:
         raise InputError(
             f"<stdin>: not text: byte {error.start} is not UTF-8", "a scenario is a TOML text file"
@@ -244,13 +248,13 @@ def _stdin() -> str:
 
 
 def check_one_seed(seed: int | None, pairs: Iterable[tuple[str, str]]) -> None:
-    """Refuse a setting of the seed beside `--seed`; one of both would be ignored."""
+    """Refuse a setting of the seed beside `--seed`: one of the two would be ignored."""
     if seed is not None and any(key == "seed" for key, _ in pairs):
         raise InputError("--seed and --set seed exclude each other", "give one of them")
 
 
 def seeds(text: str, first: int) -> list[int]:
-    """Read `--seeds`: `N` for that many from the scenario's own on, `A..B` for A to B inclusive."""
+    """Read `--seeds`: `N` is N seeds from `first` on, `A..B` is A to B inclusive."""
     match = re.fullmatch(r"(\d+)(?:\.\.(\d+))?", text.strip())
     if match is None:
         raise InputError(
@@ -261,9 +265,9 @@ def seeds(text: str, first: int) -> list[int]:
     else:
         low, high = int(match[1]), int(match[2])
     if high < low:
-        raise InputError(f"--seeds {text}: that is no seed at all", "--seeds 10, --seeds 1..10")
+        raise InputError(f"--seeds {text}: is an empty range", "--seeds 10, --seeds 1..10")
     if high - low >= MOST_SEEDS:
         raise InputError(
-            f"--seeds {text}: more than {MOST_SEEDS} seeds", "--seeds 1..10 are ten of them"
+            f"--seeds {text}: more than {MOST_SEEDS} seeds", "for example --seeds 1..10"
         )
     return list(range(low, high + 1))

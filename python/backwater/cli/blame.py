@@ -1,7 +1,7 @@
-"""Which options of a command have made a scenario bad, where the error lies at a place in its file.
+"""Finds the options of a command that made a scenario bad, if the error names a place in its file.
 
-What only a combination makes wrong, the core tells where it is found: `lossless` in the file, where
-`--set flow.incast.class=4` has moved data to a class that nothing keeps from being dropped.
+The core reports a wrong combination where it finds it: at `lossless` in the file, if
+`--set flow.incast.class=4` moved data to a class whose frames may be dropped.
 """
 
 from __future__ import annotations
@@ -18,15 +18,16 @@ if TYPE_CHECKING:
 
     from backwater.scenario import Change, Scenario
 
-# To leave one out is to check the scenario once more, and of many nobody looks for one so.
+# Each change that is left out takes a check of the scenario, so only the last changes are tried.
 _MOST = 16
 _SET = "--set"
 
 
 def blamed(error: Exception, given: Sequence[str]) -> str | None:
-    """Say of which settings or mechanisms an error comes: without one of them it is not there.
+    """Return a sentence that names the settings or mechanisms without which an error disappears.
 
-    `given` are the words of the command. None: the error names one itself, or comes of none alone.
+    `given` are the words of the command. None if the error names one itself, or no single one
+    causes it.
     """
     case: Scenario | None = getattr(error, "scenario", None)
     place = str(getattr(error, "file", None) or "")
@@ -36,16 +37,17 @@ def blamed(error: Exception, given: Sequence[str]) -> str | None:
     left = [(one, _wrong(case, one)) for one in own]
     enough = [_named(one, given) for one, wrong in left if wrong is None]
     if enough:
-        without = "that" if len(enough) == 1 else "one of them"
-        return f"it comes of {series(enough)}: without {without} the scenario is good"
-    # Of several errors one is told. What a mechanism leaves behind, its own settings, is no answer.
+        without = "it" if len(enough) == 1 else "one of them"
+        return f"caused by {series(enough)}: without {without} the scenario is good"
+    # Only one of several errors is reported. A mechanism that is left out leaves its own settings
+    # behind, so only settings count here.
     reason = getattr(error, "reason", None)
     others = [_named(one, given) for one, wrong in left if one[0] == "with_set" and wrong != reason]
-    return f"it comes of {series(others)}" if others else None
+    return f"caused by {series(others)}" if others else None
 
 
 def _wrong(case: Scenario, change: Change) -> str | None:
-    """Say what is wrong with a scenario without one of its changes; None: nothing."""
+    """Return what is wrong with a scenario without one of its changes; None if it is good."""
     try:
         case.without(change).check()
     except (_core.ScenarioError, InputError) as error:
@@ -58,7 +60,7 @@ def _named(change: Change, given: Sequence[str]) -> str:
     if method == "with_mechanism":
         return f"--with {arguments[0]}"
     key, text = arguments[:2]
-    # What a file's name has, as in `compare FILE,KEY=VALUE`, or --vary, has no such option.
+    # A change in `compare FILE,KEY=VALUE` or of --vary is not an option --set.
     words = [word for before, word in pairwise(given) if before == _SET]
     words += [word.removeprefix(f"{_SET}=") for word in given if word.startswith(f"{_SET}=")]
     pairs = (word.partition("=") for word in words)

@@ -1,4 +1,4 @@
-"""The options of `backwater run` that have frames captured."""
+"""The options of `backwater run` that capture frames."""
 
 from __future__ import annotations
 
@@ -11,14 +11,14 @@ from backwater import _core
 from backwater.cli.arguments import option_of
 from backwater.cli.options import given
 from backwater.errors import InputError
-from backwater.wording import size
+from backwater.wording import many, size
 
 PANEL = "Capture"
 OPTIONS = {
     "capture.ports": "--capture",
     **{f"capture.{name}": f"--capture-{name}" for name in ("kind", "class", "snap", "limit")},
 }
-"""What the command calls the parts of a capture."""
+"""The option for each key of a capture in the core's errors."""
 
 
 @dataclass(frozen=True)
@@ -31,8 +31,8 @@ class Capturing:
             "--capture",
             metavar="PORTS",
             rich_help_panel=PANEL,
-            help="Capture what passes these ports, with commas between: all, a tier (leaf), a node "
-            "(leaf0), node/port (leaf0/3), or node:peer (leaf0:spine1).",
+            help="Capture the frames at these ports, with commas between: all, a tier (leaf), a "
+            "node (leaf0), node/port (leaf0/3), or node:peer (leaf0:spine1).",
         ),
     ] = None
     capture_file: Annotated[
@@ -42,7 +42,7 @@ class Capturing:
             "--capture-file",
             metavar="FILE",
             rich_help_panel=PANEL,
-            help="The pcapng file; an earlier capture of Backwater's is replaced.",
+            help="The pcapng file; it replaces an earlier capture by Backwater.",
         ),
     ] = None
     kinds: Annotated[
@@ -51,8 +51,8 @@ class Capturing:
             "--capture-kind",
             metavar="KIND,...",
             rich_help_panel=PANEL,
-            help="Only these kinds of frames: data, ack, control (all but these two), or of these "
-            "pause, pfc, cnm, cim, sfcm, bcn, cnp, uet, other.",
+            help="Only these kinds of frames: data, ack, control (all but these two), or a kind of "
+            "control: pause, pfc, cnm, cim, sfcm, bcn, cnp, uet, other.",
         ),
     ] = None
     classes: Annotated[
@@ -61,7 +61,7 @@ class Capturing:
             "--capture-class",
             metavar="N,...",
             rich_help_panel=PANEL,
-            help="Only frames of these classes, 0 to 7, and pauses of them.",
+            help="Only frames of these classes, 0 to 7, and pauses of these classes.",
         ),
     ] = None
     snap: Annotated[
@@ -70,7 +70,7 @@ class Capturing:
             "--capture-snap",
             metavar="SIZE",
             rich_help_panel=PANEL,
-            help='Keep that much of each frame, such as "128 B".',
+            help='Keep this much of each frame, as in "128 B".',
         ),
     ] = None
     limit: Annotated[
@@ -79,7 +79,7 @@ class Capturing:
             "--capture-limit",
             metavar="SIZE",
             rich_help_panel=PANEL,
-            help='End the file before it is longer than this, such as "1 GB".',
+            help='End the file before it is longer than this, as in "1 GB".',
         ),
     ] = None
 
@@ -94,8 +94,8 @@ class Capturing:
             return None
         if self.capture_file == "-":
             raise InputError(
-                "-o -: stdout is the report's",
-                "name a file; Wireshark reads it already while it grows",
+                "-o -: the report goes to stdout",
+                "name a file; Wireshark can read it while it grows",
             )
         with option_of(OPTIONS):
             return _core.Capture(
@@ -109,7 +109,7 @@ class Capturing:
 
 
 def parts(text: str | None) -> list[str]:
-    """The parts between commas."""
+    """Return the parts of a text between commas, none of an absent text."""
     return [] if text is None else [part.strip() for part in text.split(",")]
 
 
@@ -120,15 +120,14 @@ def _number(text: str) -> int:
 
 
 def told(capture: _core.Capture | None, outcome: object) -> list[str]:
-    """What is said of a capture after the run, of which `outcome` is the report, or an error."""
+    """Return the line about a capture after its run, whose report or error `outcome` is."""
     if capture is None:
         return []
-    said = f"capture: {capture.path}"
-    if not isinstance(outcome, dict):
-        return [said]
-    found = outcome["summary"]["capture"]
-    ports = "1 port" if found["ports"] == 1 else f"{found['ports']} ports"
-    said += f", {found['frames']} frames of {ports}, {size(found['bytes'], '.1f')}"
-    if found["left_out"]:
-        said += f"; the bound left out {found['left_out']} more"
-    return [said]
+    line = f"capture: {capture.path}"
+    if isinstance(outcome, dict):
+        found = outcome["summary"]["capture"]
+        ports = many(found["ports"], "port")
+        line += f", {found['frames']} frames of {ports}, {size(found['bytes'], '.1f')}"
+        if found["left_out"]:
+            line += f"; the limit left out {found['left_out']} more"
+    return [line]

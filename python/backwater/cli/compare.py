@@ -16,9 +16,9 @@ from backwater.cli.arguments import (
     Json,
     JsonProgress,
     Selection,
+    error_text,
     overrides,
     seeds,
-    told,
 )
 from backwater.cli.output import message, put, warn, write_json
 from backwater.cli.targets import Kind, writable
@@ -32,14 +32,14 @@ if TYPE_CHECKING:
     from backwater.cli.subjects import Subject, Wrong
 
 REFUSED = 1
-"""The exit code where a scenario was left out."""
+"""The exit code if a scenario was left out."""
 
 Subjects = Annotated[
     list[str],
     typer.Argument(
         metavar="A B ...",
-        help="Two or more of FILE, FILE@VARIANT, or a directory of `backwater run --out`; each "
-        "perhaps with changes of its own, as in FILE@VARIANT+MECHANISM,KEY=VALUE.",
+        help="Two or more of FILE, FILE@VARIANT, or a directory of `backwater run --out`. Each may "
+        "have changes of its own, as in FILE@VARIANT+MECHANISM,KEY=VALUE.",
     ),
 ]
 
@@ -51,7 +51,9 @@ def compare(
     many: Annotated[
         str,
         typer.Option(
-            "--seeds", metavar="N|A..B", help="N seeds from the first's own on, or A to B."
+            "--seeds",
+            metavar="N|A..B",
+            help="N seeds from the first scenario's own on, or A to B.",
         ),
     ] = "5",
     metrics: Annotated[
@@ -59,21 +61,23 @@ def compare(
         typer.Option(
             "--metric",
             metavar="NAME",
-            help="Such as p99_fct:victim, mean_slowdown, pause_time; may be given more than once.",
+            help="As in p99_fct:victim, mean_slowdown, pause_time; may be given more than once.",
             autocompletion=completing.metrics,
         ),
     ] = None,
     least: Annotated[
         str,
         typer.Option(
-            "--least", metavar="SHARE", help="The difference that matters, as in 1% or 0.01."
+            "--least",
+            metavar="SHARE",
+            help="The least difference that matters, as in 1% or 0.01.",
         ),
     ] = f"{100 * LEAST:g}%",
     out: Annotated[
-        str, typer.Option("--out", metavar="DIR", help="Where runs are kept, and found again.")
+        str, typer.Option("--out", metavar="DIR", help="Where runs are kept and reused.")
     ] = "results/compare",
     plan_only: Annotated[
-        bool, typer.Option("--plan", help="Say what would be run, and stop.")
+        bool, typer.Option("--plan", help="Print the plan of runs, and stop.")
     ] = False,
     cluster: Cluster,
     json: Json = None,
@@ -81,18 +85,18 @@ def compare(
     allow: Allow = False,
     json_progress: JsonProgress = False,
 ) -> int:
-    """Compare scenarios: who is better in what, and by how much.
+    """Compare scenarios: which is better in which metric, and by how much.
 
-    All run with the same seeds, and differences are taken seed by seed: each has its 95 % interval
-    (Student's t). A winner takes 5 seeds, intervals clear of zero, and --least. The plan comes
-    first; what has been run before is not run again, and Ctrl-C may stop it at any time. With
-    --scheduler or --slurm workers of a cluster do the runs, and their rows come back.
-    A run whose flows or jobs are not complete, though its scenario asked for no such end, is no
-    value to compare: the output says so first, and the command ends with code 3.
+    All scenarios run with the same seeds. Differences are formed seed by seed, each with its 95 %
+    interval (Student's t). A winner needs 5 seeds, intervals clear of zero, and a difference of at
+    least --least. The plan is printed first. Earlier runs are reused, and Ctrl-C may stop the
+    command at any time. With --scheduler or --slurm, workers of a cluster do the runs and return
+    their rows. A run is not compared if its flows or jobs did not complete, and its scenario sets
+    no earlier end: the output reports it first, and the command ends with code 3.
 
     mine.toml@sfc,sfc.threshold=150KB sets a value for one scenario, and mine.toml+ecn switches a
-    mechanism on for one. --set and --with go for all: a setting of a mechanism applies where the
-    mechanism is on, and is skipped elsewhere. --variant is of the files that name none.
+    mechanism on for one. --set and --with apply to all: a setting of a mechanism applies where the
+    mechanism is on, and is skipped elsewhere. --variant applies to files that name no variant.
     """
     from backwater.cli.comparing import Plan
     from backwater.cli.comparison_table import beginning, show_rows
@@ -105,7 +109,7 @@ def compare(
     wanted = [metric(name) for name in metrics or ()]
     if len(scenarios) < 2:
         raise InputError(
-            "compare: one scenario is given, and it takes two or more",
+            "compare: needs two or more scenarios, not one",
             f"give two or more of {GRAMMAR}",
         )
     with judging(*folders(scenarios), Path(out)):
@@ -113,7 +117,7 @@ def compare(
         asked = subjects(scenarios, selection, wrong=wrong)
         labels = [one.label for one in asked]
         if (twice := next((one for one in labels if labels.count(one) > 1), None)) is not None:
-            raise InputError(f"{twice}: is given twice", "a name stands for one column")
+            raise InputError(f"{twice}: is given twice", "each name is one column")
         cases, refused = _checked(asked, wrong)
         settings = dict(overrides(selection.settings))
         given = {"with": selection.mechanisms or [], "set": settings}
@@ -137,10 +141,10 @@ def compare(
 
 
 def _checked(cases: Sequence[Subject], wrong: dict[str, Wrong]) -> tuple[list[Subject], list[str]]:
-    """Give the scenarios that may be run, and the labels of others, whose errors are shown.
+    """Return the scenarios that can run, and the labels of the others, whose errors are shown.
 
-    What is wrong with one says nothing against the others; `wrong` are those that could not even be
-    read. Raises the first error if fewer than two are left.
+    A bad scenario does not keep the others from being compared. `wrong` has those that could not be
+    read. Raises the first error if fewer than two scenarios are left.
     """
     good: list[Subject] = []
     for one in cases:
@@ -153,7 +157,7 @@ def _checked(cases: Sequence[Subject], wrong: dict[str, Wrong]) -> tuple[list[Su
     if wrong and len(good) < 2:
         raise next(iter(wrong.values()))
     for label, reason in wrong.items():
-        message(told(reason), f"{label} is left out, and the others are compared")
+        message(error_text(reason), f"{label} is left out, and the others are compared")
     return good, list(wrong)
 
 
@@ -165,5 +169,5 @@ def share(text: str) -> float:
     except ValueError:
         value = math.nan
     if not 0 <= value < 1:
-        raise InputError(f"--least {text} is no share", "as in 1% or 0.01, from 0 to below 1")
+        raise InputError(f"--least {text}: is not a share", "from 0 to below 1, as in 1% or 0.01")
     return value

@@ -1,6 +1,6 @@
-"""What a shell completes of a command's words, beside names of commands, options and files.
+"""Words that a shell completes, besides names of commands, options and files.
 
-Nothing here may fail or speak: whoever presses Tab wants words, or none.
+Nothing here may fail or print: a user who presses Tab expects words, or none.
 """
 
 from __future__ import annotations
@@ -23,26 +23,26 @@ def _beginning(names: Iterable[str], incomplete: str) -> list[str]:
 
 
 def mechanisms(incomplete: str) -> list[str]:
-    """Names of mechanisms."""
+    """Return names of mechanisms."""
     return _beginning((one["name"] for one in _core.items("mechanisms")), incomplete)
 
 
 def scenarios(incomplete: str) -> list[str]:
-    """Names of the scenarios that come with Backwater."""
+    """Return names of the scenarios that come with Backwater."""
     from backwater.examples import names
 
     return _beginning(names(), incomplete)
 
 
 def studies(incomplete: str) -> list[str]:
-    """Names of studies."""
+    """Return names of studies."""
     from backwater.study import names
 
     return _beginning(["all", *names()], incomplete)
 
 
 def metrics(incomplete: str) -> list[str]:
-    """Metrics of all flows, of all jobs and of the run."""
+    """Return metrics of all flows, of all jobs and of the run."""
     from backwater.numbers.registry import QUANTITIES
 
     statistics = ("mean", "median", "min", "max", "p99")
@@ -53,7 +53,7 @@ def metrics(incomplete: str) -> list[str]:
 
 
 def keys(incomplete: str) -> list[str]:
-    """Keys of a scenario, a table at a time: `switch.` first, then `switch.buffer`."""
+    """Return keys of a scenario, one table at a time: `switch.` first, then `switch.buffer`."""
     table, dot, _ = incomplete.rpartition(".")
     try:
         known = _core.explain(table)["children"]
@@ -63,7 +63,7 @@ def keys(incomplete: str) -> list[str]:
 
 
 def settings(incomplete: str) -> list[str]:
-    """Keys as `--set` takes them: those that take a value end with an equals sign."""
+    """Return keys as `--set` takes them: those that take a value end with an equals sign."""
     schema = json.loads(_core.schema())["properties"]
     found = []
     for key in keys(incomplete):
@@ -73,10 +73,10 @@ def settings(incomplete: str) -> list[str]:
 
 
 def variants(context: typer.Context, incomplete: str) -> list[str]:
-    """Names of the variants of the file that the command line names."""
+    """Return names of the variants of the file that the command line names."""
     from backwater import scenario
 
-    # While a line is completed, typer leaves arguments where it has found them.
+    # While typer completes a line, it may leave arguments in `args`.
     given = context.params
     words = [given.get("file"), *(given.get("files") or ()), *context.args]
     file = next((word for word in words if isinstance(word, str) and Path(word).is_file()), None)

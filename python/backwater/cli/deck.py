@@ -1,6 +1,6 @@
 """`backwater deck`: slides of results, as a presentation or as PDF.
 
-The libraries that draw are imported when there is something to draw, so that help is quick.
+The libraries that draw are imported only when slides are drawn, so that help is quick.
 """
 
 from __future__ import annotations
@@ -32,10 +32,10 @@ def deck(
     theme: Theme = None,
     force: Force = False,
 ) -> int:
-    """Make slides of results: set-up, assumptions, tables, figures, what differs, commands.
+    """Make slides of results: set-up, assumptions, tables, figures, differences, commands.
 
-    DIR is what `run --out`, `run --seeds --out`, `compare --out`, `sweep --out` or
-    `reproduce --out` wrote. Each figure has one sentence, made of the numbers that it shows. Text
+    DIR is a directory that `run --out`, `run --seeds --out`, `compare --out`, `sweep --out` or
+    `reproduce --out` wrote. Each figure has one sentence, formed of the numbers that it shows. Text
     and tables can be edited. The same results give the same file. Needs the extra `deck`
     (python-pptx, pypdf).
     """
@@ -46,17 +46,17 @@ def deck(
     kind = path.suffix.lower()
     if kind not in _LIBRARIES:
         raise InputError(
-            f"-o {output}: does not say of which kind the slides are to be",
-            "a name that ends with .pptx or .pdf",
+            f"-o {output}: names no format of slides",
+            "give a name that ends with .pptx or .pdf",
         )
     chosen = LIGHT if theme is None else theme
     if chosen not in THEMES:
-        raise InputError(f"--theme {chosen}: there is none", f"one of {', '.join(THEMES)}")
+        raise InputError(f"--theme {chosen}: is not a theme", f"one of {', '.join(THEMES)}")
     folder = Path(target)
     _see(folder)
     writable(output, Kind[kind[1:].upper()])
     if path.exists() and path.is_file() and path.stat().st_size and not force:
-        raise InputError(f"{path}: is there already", "--force replaces it, or name another file")
+        raise InputError(f"{path}: exists", "--force replaces it, or name another file")
     needed(_LIBRARIES[kind], "deck")
     from backwater import deck as slides
     from backwater.cli.progress import listening, reporting
@@ -74,7 +74,7 @@ def deck(
 
 
 def _see(folder: Path) -> None:
-    """Refuse what is no directory of results before libraries are loaded."""
+    """Refuse a path that is not a directory of results before libraries are loaded."""
     from backwater import study
     from backwater.results import check_no_results, manifest_at, present
 
@@ -82,10 +82,10 @@ def _see(folder: Path) -> None:
         manifest_at(folder)
         return
     check_no_results(folder)
-    hint = "a directory is what `backwater run --out` or `backwater reproduce --out` wrote"
+    hint = "name a directory that `backwater run --out` or `backwater reproduce --out` wrote"
     if str(folder) in study.names():
         hint = f"reproduce it first: backwater reproduce {folder} --out results/{folder}"
     else:
         near = meant(str(folder), study.names(), "")
         hint = f"{near} {hint}" if near.startswith("did you mean") else hint
-    raise ResultError(f"{folder}: there are no results", hint)
+    raise ResultError(f"{folder}: has no results", hint)

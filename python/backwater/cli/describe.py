@@ -1,4 +1,4 @@
-"""`backwater check`, `explain`, `list`, `new`, `schema`: everything that runs nothing."""
+"""`backwater check`, `explain`, `list`, `new`, `schema`: the commands that simulate nothing."""
 
 from __future__ import annotations
 
@@ -30,6 +30,7 @@ from backwater.cli.output import (
     write,
     write_json,
 )
+from backwater.cli.sweep_plan import PlanOptions, sweeping
 from backwater.cli.targets import Kind, replaced, writable
 from backwater.cli.views import View
 from backwater.errors import InputError, ResultError
@@ -50,7 +51,7 @@ class Listable(StrEnum):
     SCENARIOS = "scenarios"
 
 
-# What a list has beside names and summaries; without a word here that is `source`.
+# Columns of a list besides names and summaries; by default `source`.
 _OTHERS = {Listable.SCENARIOS: ("variants",), Listable.METRICS: ("unit", "better")}
 
 
@@ -60,20 +61,22 @@ def check(
     selection: Selection,
     json: Json = None,
 ) -> None:
-    """Check a scenario and all its variants; show every value and where it comes from.
+    """Check a scenario and all its variants; show every value and its origin.
 
-    Of a file with a table `sweep`, count its points, and estimate time and disk from a pilot.
+    For a file with a table `sweep`, count its points, and estimate time and disk by a pilot.
     """
     file, variant = split_variant(files[0], selection.variant)
     beside = files[1:]
     named = series([file, *beside])
     if not beside and _has_sweep(file):
         variants = None if variant is None else [variant]
-        given = {"set": selection.settings, "with": selection.mechanisms, "variants": variants}
-        _check_sweep(file, given, json)
+        options = PlanOptions(
+            variants=variants, settings=selection.settings, mechanisms=selection.mechanisms
+        )
+        _check_sweep(file, options, json)
         return
     case = read(files[0], selection, beside=beside, where_on=variant is None)
-    # A file's variants are checked with it: a mistake in one would show only when it is run.
+    # The variants are checked, too: a mistake in one would otherwise appear only when it runs.
     others = {name: case.variant(name) for name in case.variants} if variant is None else {}
     several = "variants" if len(others) > 1 else "variant"
     checked = f"its {several} {series(list(others))}" if others else ""
@@ -117,9 +120,9 @@ def check(
 
 
 def _has_sweep(file: str) -> bool:
-    """Whether a file may have a table `[sweep]`: looked at as text, which costs nothing.
+    """Whether a regular file may have a table `[sweep]`, by a search of its text.
 
-    What can be read only once, as a pipe, is left to the reader of scenarios.
+    A pipe, which can be read only once, is left to the reader of scenarios.
     """
     path = Path(file)
     try:
@@ -128,12 +131,11 @@ def _has_sweep(file: str) -> bool:
         return False
 
 
-def _check_sweep(file: str, given: dict[str, Any], json: str | None) -> None:
+def _check_sweep(file: str, options: PlanOptions, json: str | None) -> None:
     from backwater.cli.sweep_estimate import foresee
-    from backwater.cli.sweep_plan import OPTIONS, sweeping
     from backwater.experiments.clusters import processors
 
-    asked = sweeping(file, dict.fromkeys(OPTIONS) | given, None)
+    asked = sweeping(file, options, None)
     writable(json, Kind.JSON, file)
     told = foresee(asked, processors(), force=True)
     if json is not None:
@@ -163,7 +165,7 @@ def explain(
 
 def _show_facts(facts: dict[str, Any]) -> None:
     children: dict[str, str] = facts["children"]
-    # A choice lists its values below, each with what it means.
+    # The children of a choice are its values, each with its meaning.
     choice = bool(children) and facts["range"] == ", ".join(children)
     put(facts["key"] or "The tables and keys of a scenario", style="bold")
     if facts["key"]:
@@ -202,7 +204,7 @@ def list_items(
     ],
     json: Json = None,
 ) -> None:
-    """List what there is, with where it is defined."""
+    """List mechanisms, topologies or other items, with their sources."""
     writable(json, Kind.JSON)
     entries: list[dict[str, Any]]
     remarks: list[str] = []
@@ -270,14 +272,14 @@ def new(
     file: Annotated[
         str | None,
         typer.Argument(
-            help="File to write; - is stdout. With --from it may be left out. `mechanism`: write a "
+            help="File to write; - is stdout. With --from it may be left out. `mechanism` writes a "
             "crate with a mechanism of your own.",
             metavar="FILE",
         ),
     ] = None,
     name: Annotated[
         str | None,
-        typer.Argument(help="After `mechanism`: its name, such as my_law.", metavar="NAME"),
+        typer.Argument(help="After `mechanism`: its name, as in my_law.", metavar="NAME"),
     ] = None,
     source: Annotated[
         str | None,
@@ -293,7 +295,7 @@ def new(
         typer.Option(
             "--to",
             metavar="DIRECTORY",
-            help="After `mechanism`: where its crate goes; by default a directory of its name.",
+            help="After `mechanism`: directory of its crate; by default one of its name.",
         ),
     ] = None,
     backwater: Annotated[
@@ -302,7 +304,7 @@ def new(
             "--backwater",
             metavar="SOURCE",
             help="After `mechanism`: a clone of Backwater, or the address of its repository; by "
-            "default the clone that this command runs from.",
+            "default the clone of this command.",
         ),
     ] = None,
     force: Force = False,
@@ -320,7 +322,7 @@ def new(
                 "`backwater new FILE` writes a scenario, `backwater new mechanism NAME` a crate",
             )
     if file is None and source is None:
-        raise InputError("Missing argument 'FILE'.", "`backwater new --help` says what it takes")
+        raise InputError("Missing argument 'FILE'.", "see `backwater new --help`")
     copied = None if source is None else shipped(source)
     file = f"{source}.toml" if file is None else file
     tables = {} if copied is None else copied.tables
@@ -328,7 +330,7 @@ def new(
     if file == "-":
         write(file, _core.new_scenario() if copied is None else copied.text)
         for name in tables:
-            message(f"it reads {name}; `backwater new FILE --from {source}` writes that, too")
+            message(f"it reads {name}; `backwater new FILE --from {source}` also writes {name}")
         return
     folder = Path(file).parent
     for path in (Path(file), *(folder / name for name in tables)):
@@ -339,7 +341,7 @@ def new(
     for name, content in tables.items():
         write(str(folder / name), content.decode("utf-8"))
     quoted = shlex.quote(file)
-    # What its comments say to run is the copy.
+    # Commands in its comments name the copy.
     text = _core.new_scenario() if copied is None else copied.text
     write(file, text if source is None else text.replace(f"scenarios/{source}.toml", quoted))
     beside = f" with {series(list(tables))}" if tables else ""
@@ -358,20 +360,20 @@ def _new_mechanism(name: str | None, to: str | None, backwater: str | None, *, f
     named(name)
     folder = Path(name if to is None else to)
     if folder.exists() and not folder.is_dir():
-        raise InputError(f"{folder}: is no directory", "give another --to")
+        raise InputError(f"{folder}: is not a directory", "give another --to")
     try:
         write_crate(name, folder, backwater, replace=force)
     except OSError as error:
         raise ResultError(f"{folder}: cannot be written: {error.strerror or error}") from None
-    message(f"{folder}: written; its README.md says how it is tested, built and run")
-    message(f"the mechanism is {folder}/src/mechanisms/{name}.rs, a law that works: replace it")
+    message(f"{folder}: written; its README.md shows how to test, build and run it")
+    message(f"the mechanism is {folder}/src/mechanisms/{name}.rs, a working law to replace")
 
 
 def schema(
     json: Annotated[
-        str, typer.Option("--json", metavar="FILE", help="Where to write it; - is stdout.")
+        str, typer.Option("--json", metavar="FILE", help="File to write; - is stdout.")
     ] = "-",
 ) -> None:
-    """Write the JSON Schema of scenario files, for editors that complete and check."""
+    """Write the JSON Schema of scenario files, for completion and checks in editors."""
     writable(json, Kind.JSON)
     write(json, _core.schema().rstrip("\n") + "\n")

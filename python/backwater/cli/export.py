@@ -1,4 +1,4 @@
-"""`backwater export`: a run's results as files that the tools of others read."""
+"""`backwater export`: a run's results as files that other tools read."""
 
 from __future__ import annotations
 
@@ -12,13 +12,13 @@ from backwater.cli.output import message
 from backwater.exporting import FORMATS
 from backwater.journal import name_of
 
-PANEL = "What some formats take"
+PANEL = "Options of some formats"
 
 
 def export(
     directory: Annotated[
         str,
-        typer.Argument(metavar="DIR", help="What `backwater run --out` wrote, or DIR/seed-N."),
+        typer.Argument(metavar="DIR", help="A directory of `backwater run --out`, or DIR/seed-N."),
     ],
     to: Annotated[
         str, typer.Option("--to", metavar="FORMAT", help=f"One of {', '.join(FORMATS)}.")
@@ -30,11 +30,12 @@ def export(
             "--out",
             "-o",
             metavar="FILE|DIR",
-            help="Where it goes; - is stdout. `ns3` and `csv` need the name of a directory.",
+            help="The output; - is stdout. `ns3` and `csv` need the name of a directory.",
         ),
     ] = "-",
     seed: Annotated[
-        int | None, typer.Option("--run", metavar="SEED", min=0, help="Which run of a series.")
+        int | None,
+        typer.Option("--run", metavar="SEED", min=0, help="Seed of a run of a series."),
     ] = None,
     force: Force = False,
     ids: Annotated[
@@ -43,7 +44,7 @@ def export(
             "--ids",
             metavar="ip|node",
             rich_help_panel=PANEL,
-            help="fct, ns3: as HPCC writes hosts and ports (ip, the default), or ConWeave (node).",
+            help="fct, ns3: hosts and ports as in HPCC (ip, the default) or ConWeave (node).",
         ),
     ] = None,
     incast: Annotated[
@@ -52,8 +53,8 @@ def export(
             "--incast",
             metavar="GROUP",
             rich_help_panel=PANEL,
-            help="fct, ns3: flows of this group have the port 200, by which HPCC's scripts know an "
-            "incast, not 100; may be given more than once.",
+            help="fct, ns3: flows of this group get port 200, not 100, by which HPCC's scripts "
+            "know an incast; may be given more than once.",
         ),
     ] = None,
     standalone: Annotated[
@@ -72,8 +73,7 @@ def export(
             "--offset",
             metavar="TIME",
             rich_help_panel=PANEL,
-            help='fct, pfc, qlen, ns3: what the time 0 is called; "2 s" by default, as is custom '
-            "there.",
+            help='fct, pfc, qlen, ns3: the time written for 0; by default "2 s", as in that code.',
         ),
     ] = None,
     every: Annotated[
@@ -113,9 +113,9 @@ def export(
 ) -> int:
     """Write the results of a run in the format of another tool.
 
-    fct, pfc, qlen: what the ns-3 code of HPCC and ConWeave writes. ns3: the topology and flows that
-    it reads. cm: a connection matrix of htsim. goal: a job's messages and computations. csv: all
-    tables, with units in the names of columns. What a format cannot express is said on stderr.
+    fct, pfc, qlen: files that the ns-3 code of HPCC and ConWeave writes. ns3: the topology and
+    flows that it reads. cm: a connection matrix of htsim. goal: a job's messages and computations.
+    csv: all tables, with units in the names of columns. stderr reports what a format lacks.
     """
     from backwater.exporting import export as write
     from backwater.manifest import judging
@@ -132,14 +132,14 @@ def export(
     }
     folder = Path(directory) if seed is None else Path(directory) / name_of(seed)
     with judging(folder):
-        told = write(
+        notes = write(
             folder,
             to,
             output,
             force=force,
             **{name: value for name, value in given.items() if value is not None},
         )
-    message(*(f"note: {one}" for one in told))
+    message(*(f"note: {one}" for one in notes))
     if output != "-":
         message(f"export: {output}")
     return 0

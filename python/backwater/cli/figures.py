@@ -1,6 +1,6 @@
-"""`--figure`, `--width`, `--font` and `--theme`: what every command that draws takes.
+"""`--figure`, `--width`, `--font` and `--theme`: the options of every command that draws.
 
-What they say is checked before anything runs, and drawn when there are results.
+They are checked before anything runs. Figures are drawn once there are results.
 """
 
 from __future__ import annotations
@@ -29,7 +29,7 @@ Theme = Annotated[
     typer.Option(
         "--theme",
         metavar="light|dark|print",
-        help="Of figures; print: black on white, with dashes, markers and hatching.",
+        help="Theme of figures; print: black on white, with dashes, markers and hatching.",
     ),
 ]
 DONE = (0, 1, 3)
@@ -44,13 +44,13 @@ class Drawing:
     sheet: Sheet
 
     def draw(self, page: Page) -> None:
-        """Write them. Raises `InputError` where there is none of a name."""
+        """Write the figures of a page. Raises `InputError` if it has no figure of a name."""
         for name, path in self.files:
             _named(page.figures, name, path).write(path, self.sheet)
             message(f"figure: {path}")
 
     def draw_of(self, directory: str | os.PathLike[str]) -> None:
-        """Write those of results that lie in a directory."""
+        """Write the figures of a directory of results."""
         if not self.files:
             return
         from backwater import report
@@ -118,8 +118,8 @@ def _pair(text: str) -> tuple[str | None, Path]:
     path = Path(file if equals else text)
     if path.suffix.lower() not in (".svg", ".pdf", ".png"):
         raise InputError(
-            f"--figure {text}: {path.name or 'nothing'} does not say of which kind it is to be",
-            "a name that ends with .svg, .pdf or .png",
+            f"--figure {text}: {path.name or 'nothing'} names no format",
+            "give a name that ends with .svg, .pdf or .png",
         )
     return name if equals else None, path
 
@@ -127,7 +127,7 @@ def _pair(text: str) -> tuple[str | None, Path]:
 def _named(figures: Sequence[Figure], name: str | None, path: Path) -> Figure:
     if not figures:
         raise InputError(
-            f"--figure {path}: these results have no figure", "no flow of them is complete"
+            f"--figure {path}: these results have no figure", "none of their flows is complete"
         )
     if name is None:
         return figures[0]

@@ -20,7 +20,10 @@ def import_(
     out: Annotated[
         str | None,
         typer.Option(
-            "-o", "--out", metavar="SCENARIO", help="The scenario; by default FILE with .toml."
+            "-o",
+            "--out",
+            metavar="SCENARIO",
+            help="Scenario to write; by default FILE with .toml.",
         ),
     ] = None,
     format: Annotated[  # noqa: A002 - what the option is called
@@ -28,8 +31,8 @@ def import_(
         typer.Option(
             "--format",
             metavar="NAME",
-            help="What the files are, where their content is not to say it; `backwater list "
-            "formats` has the names.",
+            help="The format of the files, if their content is not to decide; `backwater list "
+            "formats` lists the names.",
         ),
     ] = None,
     command: Annotated[
@@ -51,8 +54,8 @@ def import_(
         typer.Option(
             "--zero-at",
             metavar="TIME",
-            help='Time in a list of flows of HPCC that is 0 s in the scenario, as in "2 s"; by '
-            "default 2 s, or the first flow if that is earlier.",
+            help='Time in a list of flows of HPCC that becomes 0 s in the scenario, as in "2 s"; '
+            "by default 2 s, or that of the first flow if it is earlier.",
         ),
     ] = None,
     fabric: Annotated[
@@ -60,7 +63,7 @@ def import_(
         typer.Option(
             "--fabric",
             metavar="FILE",
-            help="A scenario whose topology, switches and mechanisms the workload runs on.",
+            help="A scenario whose topology, switches and mechanisms the workload uses.",
         ),
     ] = None,
     servers: Annotated[
@@ -68,7 +71,7 @@ def import_(
         typer.Option(
             "--servers",
             metavar="N",
-            help="Servers of an NCCL topology, which describes one; by default 2.",
+            help="Number of servers for an NCCL topology, which describes one; by default 2.",
         ),
     ] = None,
     memory: Annotated[
@@ -76,7 +79,7 @@ def import_(
         typer.Option(
             "--memory",
             metavar="SIZE",
-            help='Packet memory of the switch that is configured, as in "64 MB".',
+            help='Packet memory of the configured switch, as in "64 MB".',
         ),
     ] = None,
     response: Annotated[
@@ -93,10 +96,10 @@ def import_(
 ) -> int:
     """Turn files of another tool into a commented scenario, with tables beside it.
 
-    What a file is shows its content. Everything in it that is ignored here, had to be assumed or
-    is not quite the same is said on stderr, with file and line; `--json` writes it with all names
-    and lines. `run` and `check` take such files in place of a scenario, too, where they say all
-    that a scenario needs, and `compare` takes one file.
+    The content of a file shows its format. stderr reports with file and line what is ignored,
+    assumed or not quite the same here; `--json` writes it with all names and lines. `run` and
+    `check` also take these files in place of a scenario if they contain all that a scenario needs;
+    `compare` takes one file.
     """
     from backwater.importing import brought
 

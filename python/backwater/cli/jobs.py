@@ -1,4 +1,4 @@
-"""`backwater jobs`: the messages of a run's jobs, and what they put on each link."""
+"""`backwater jobs`: the messages of a run's jobs, and their volume on each link."""
 
 from __future__ import annotations
 
@@ -24,19 +24,19 @@ if TYPE_CHECKING:
 def jobs(
     directory: Annotated[
         str,
-        typer.Argument(metavar="DIR", help="What `backwater run --out` wrote, or DIR/seed-N."),
+        typer.Argument(metavar="DIR", help="A directory of `backwater run --out`, or DIR/seed-N."),
     ],
     most: Annotated[
-        int, typer.Option("--most", min=1, help="Rows of each list that are shown.")
+        int, typer.Option("--most", min=1, help="Show at most this many rows of each list.")
     ] = 10,
     every: Annotated[bool, typer.Option("--all", help="Show all rows.")] = False,
     json: Json = None,
 ) -> None:
-    """List the jobs of a run: when they were complete, the volume on each link, their messages.
+    """List the jobs of a run: their completion times, their volume on each link, their messages.
 
-    Links have the one with most bytes first; messages are in the order in which they began. A
-    column that is the same in all rows is a line above them. --json has all rows, as the tables
-    `jobs`, `transfers` and `job_links` have them.
+    The link with most bytes comes first; messages are in the order of their starts. A column with
+    the same value in all rows becomes a line above them. --json writes all rows of the tables
+    `jobs`, `transfers` and `job_links`.
     """
     from backwater.manifest import judging
     from backwater.reading import open_run
@@ -117,7 +117,7 @@ def _list(
     *,
     whole: bool = False,
 ) -> None:
-    """Print rows of a table. `whole`: also the columns that are the same in all of them."""
+    """Print rows of a table. `whole`: also the columns that are the same in all rows."""
     found = table.slice(0, most).to_pylist()
     cells = {name: [cell(row) for row in found] for name, cell in columns.items()}
     # The first column names the row.
@@ -142,7 +142,7 @@ def _plain(name: str) -> Callable[[dict[str, Any]], str]:
 
 
 def _rank(side: str, names: Callable[[int], str]) -> Callable[[dict[str, Any]], str]:
-    """Give the host at a message's end, and its rank where that is another number."""
+    """Return a cell: the host at a message's end, and its rank if that is another number."""
 
     def cell(row: dict[str, Any]) -> str:
         host, rank = row[side], row[f"{side}_rank"]
@@ -152,9 +152,7 @@ def _rank(side: str, names: Callable[[int], str]) -> Callable[[dict[str, Any]], 
 
 
 def _after(row: dict[str, Any]) -> str:
-    """Say what let a message begin: a flow, a computation, or both; else the job's start."""
-    parts = [
-        *([] if row["after_flow"] is None else [str(flow_in_group(row["after_flow"]))]),
-        *([] if row["after_compute"] is None else [row["after_compute"]]),
-    ]
-    return " + ".join(parts) or "start"
+    """Return what a message waited for: a flow, a computation, or both; else the job's start."""
+    flow, compute = row["after_flow"], row["after_compute"]
+    parts = [None if flow is None else str(flow_in_group(flow)), compute]
+    return " + ".join(one for one in parts if one is not None) or "start"

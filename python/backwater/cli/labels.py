@@ -1,4 +1,4 @@
-"""The labels of groups and jobs that scenarios have, and that metrics may name."""
+"""The labels of groups and jobs in scenarios, which metrics may name."""
 
 from __future__ import annotations
 
@@ -14,26 +14,29 @@ if TYPE_CHECKING:
 
     from backwater.numbers.metrics import Metric
 
-# Ends a label that stands for all that begin so: those of operations are in a table of their own.
+# Ends a label that stands for all labels with this beginning: a table of its own lists operations.
 ANY = "…"
 
 
 def check_labels(wanted: Sequence[Metric], scenarios: Sequence[str]) -> None:
-    """Refuse metrics of what none of the scenarios (with every value) has. Raises `InputError`."""
+    """Refuse metrics that have no value in any scenario, given as TOML with every value.
+
+    Raises `InputError`.
+    """
     labels = [_Labels.of(scenario) for scenario in scenarios]
     for metric in wanted:
         if metric.needs_samples and not any(one.sampled for one in labels):
             raise InputError(
                 f"--metric {metric.name}: no queue is sampled",
-                'it takes --set "output.interval=1 us" --set output.queues=true; max_queue takes '
-                "no samples",
+                'add --set "output.interval=1 us" --set output.queues=true; max_queue needs no '
+                "samples",
             )
         if metric.quantity.lacking is not None:
             reasons = {metric.quantity.lacking(one) for one in map(tomllib.loads, scenarios)}
             if reasons and None not in reasons:
                 raise InputError(
                     f"--metric {metric.name}: has no value: {'; '.join(map(str, reasons))}",
-                    "marked_frames counts what is marked",
+                    "marked_frames counts marked frames",
                 )
         if metric.group is None or metric.quantity.of in (CLASS, KIND):
             continue
@@ -42,19 +45,19 @@ def check_labels(wanted: Sequence[Metric], scenarios: Sequence[str]) -> None:
             what = _what(metric)
             raise InputError(
                 f"--metric {metric.name}: no {what} is called {metric.group}",
-                f"there are {', '.join(known)}" if known else f"there is no {what}",
+                f"one of {', '.join(known)}" if known else f"the scenario has no {what}",
             )
 
 
 @dataclass(frozen=True)
 class _Labels:
-    """What a scenario has of which there are metrics."""
+    """The labels of a scenario that have metrics."""
 
     groups: list[str]
     jobs: list[str]
     steps: list[str]
     sampled: bool
-    """Whether queues are."""
+    """Whether queues are sampled."""
 
     @staticmethod
     def of(scenario: str) -> _Labels:
@@ -68,7 +71,7 @@ class _Labels:
         return _Labels([*flows, *steps, *graphs], labels, steps, sampled)
 
     def known(self, metric: Metric) -> list[str]:
-        """Give the labels that a metric may name."""
+        """Return the labels that a metric may name."""
         if not metric.quantity.of_jobs:
             return self.groups
         of_steps = metric.quantity.of == COLLECTIVE

@@ -1,4 +1,4 @@
-"""What a reproduction came to, as tables on the terminal."""
+"""Prints the outcome of a reproduction as tables."""
 
 from __future__ import annotations
 
@@ -34,7 +34,7 @@ if TYPE_CHECKING:
     from backwater.study.rows import Summary
 
 MANY = 6
-"""More mechanisms than these side by side are a row each, since a terminal is not that wide."""
+"""More mechanisms than these get a row each, since columns would not fit on a terminal."""
 
 
 def show_outcome(outcome: Outcome) -> None:
@@ -44,8 +44,8 @@ def show_outcome(outcome: Outcome) -> None:
     put(f"Published: {study.document}\n", style="dim")
     if study.size is not None:
         put(f"Size: {study.size}\n", style="dim")
-    for said in conditions(outcome):
-        put(f"{said}\n", style="yellow")
+    for condition in conditions(outcome):
+        put(f"{condition}\n", style="yellow")
     numbers = [row for row in outcome.rows if not row.is_claim]
     plain = [row for row in numbers if row.against is None]
     reductions = [row for row in numbers if row.against is not None]
@@ -77,7 +77,7 @@ def show_outcome(outcome: Outcome) -> None:
 
 
 def show_summaries(summaries: Mapping[str, Summary]) -> None:
-    """Print how several studies came out, as the README's table has it."""
+    """Print the outcomes of several studies, as in the table of the README."""
     view = View()
     for column in ("study", "numbers within spread", "claims that hold"):
         view.add_column(column)
@@ -87,7 +87,7 @@ def show_summaries(summaries: Mapping[str, Summary]) -> None:
 
 
 def _remarks(outcome: Outcome) -> list[str]:
-    """What each column is, and what there is to say about single numbers."""
+    """Return remarks on the columns and on single numbers."""
     numbers = [row for row in outcome.rows if not row.is_claim]
     shown = {row.quantity for row in numbers}
     measures = [measure for measure in outcome.study.measures if measure.name in shown]
@@ -112,7 +112,7 @@ def _remarks(outcome: Outcome) -> list[str]:
     if any(row.discriminates is not None for row in numbers):
         remarks.append(f"null model: {null_models(outcome.study)}")
     labels = {measure.name: measure.label for measure in measures}
-    # The statistics of one measure over the same seeds have one thing to say.
+    # The statistics of one measure over the same seeds share their notes.
     remarks += dict.fromkeys(
         f"case {row.case} {row.mechanism} {labels[row.quantity]}: {note}"
         for row in numbers
@@ -136,7 +136,7 @@ def _numbers(study: Study, rows: list[Row]) -> View:
     seeds = _differ(rows)
     spread = any(row.within is not None for row in rows)
     null = any(row.discriminates is not None for row in rows)
-    # One mechanism that all are less than stands in the title.
+    # The title names a single mechanism that all rows are compared with.
     one = len({row.against for row in rows}) == 1
     several = len({row.case for row in rows}) > 1
     mechanisms = not one or len({row.mechanism for row in rows}) > 1
@@ -189,7 +189,7 @@ def _numbers(study: Study, rows: list[Row]) -> View:
 
 
 def _differ(rows: list[Row]) -> bool:
-    """Whether rows are over different statistics, so that each must say over which."""
+    """Whether rows have statistics other than the mean, so that each must name its own."""
     return any(row.over not in (None, "mean") for row in rows)
 
 
@@ -208,9 +208,9 @@ def _claims(rows: list[Row]) -> View:
 
 
 def _beside(study: Study, beside: Beside, rows: list[dict[str, Any]]) -> View:
-    """Lay out what was run beside the table: a column a setup, the table's own first.
+    """Return a table of the runs beside a study's table: a column for each setup, its own first.
 
-    Where there is but the table's own, a column a mechanism, means with their 95 % intervals.
+    With its own setup alone, it has a column for each mechanism: means with their 95 % intervals.
     """
     if not beside.setups:
         many = len(beside.mechanisms) > MANY
@@ -233,7 +233,7 @@ def _beside(study: Study, beside: Beside, rows: list[dict[str, Any]]) -> View:
         for measure in (study.measure(name) for name in beside.shows):
             runs = [found.get((case, mechanism, setup), {}) for setup in setups]
             if not any(measured.get((case, measure.name), ())):
-                # Another case has what this one has not.
+                # Only other cases have this measure.
                 continue
             here = (case, mechanism)
             view.add_row(
@@ -248,7 +248,10 @@ def _beside(study: Study, beside: Beside, rows: list[dict[str, Any]]) -> View:
 
 
 def _by_measure(study: Study, beside: Beside, rows: list[dict[str, Any]]) -> View:
-    """Lay out many mechanisms: a row each, and a column a measure; intervals are in the JSON."""
+    """Return a table with a row for each mechanism and a column for each measure.
+
+    The intervals are in the JSON.
+    """
     found = {(row["case"], row["mechanism"]): row for row in rows}
     measures = [study.measure(name) for name in beside.shows]
     view = View()
@@ -270,7 +273,7 @@ def _by_measure(study: Study, beside: Beside, rows: list[dict[str, Any]]) -> Vie
 
 
 def _rough(value: float | None, measure: Measure) -> str:
-    """Give a value in few digits, so that a dozen columns have room."""
+    """Return a value in few digits, so that a dozen columns fit."""
     if value is None or value < 10:
         return value_text(value, measure)
     return f"{value:.0f}" if value >= 100 else f"{value:.1f}"
@@ -296,7 +299,7 @@ def _by_mechanism(study: Study, beside: Beside, rows: list[dict[str, Any]]) -> V
 
 
 def _mean(run: dict[str, Any], measure: Measure) -> str:
-    """The mean of a row beside the table, with its 95 % interval where it has one."""
+    """Return the mean of a row beside the table, with its 95 % interval if it has one."""
     value, interval = run.get(measure.name), run.get("ci", {}).get(measure.name)
     if value is None or interval is None or measure.counts:
         return value_text(value, measure)

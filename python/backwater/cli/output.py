@@ -1,4 +1,4 @@
-"""How the command speaks: data on stdout, messages on stderr, numbers with units."""
+"""Output of the command: data on stdout, messages on stderr, tables in the width of a terminal."""
 
 from __future__ import annotations
 
@@ -20,46 +20,46 @@ if TYPE_CHECKING:
 
     from rich.console import Console
 
-# Where output is no terminal its width is not known; this is what tables are laid out for.
+# Columns of tables if the output is not a terminal.
 PLAIN_WIDTH = 100
-# A COLUMNS below the one, or from the other on, is an error of whoever has set it.
+# A COLUMNS below the first, or not below the second, is a mistake.
 LEAST_WIDTH, TOO_WIDE = 20, 10_000
 
 
 def check_width() -> None:
-    """Forget a width in COLUMNS that nobody means: rich would obey, also for help and progress."""
+    """Ignore a mistaken COLUMNS, which rich would obey, also for help and progress."""
     given = os.environ.get("COLUMNS", "")
     if not (given.isdecimal() and len(given) < len(str(TOO_WIDE)) and int(given) >= LEAST_WIDTH):
         os.environ.pop("COLUMNS", None)
 
 
 def console() -> Console:
-    """A console for data, on stdout. Texts are shown as they are: `[[flow]]` is no markup."""
+    """Return a console on stdout. It shows texts as they are: `[[flow]]` is not markup."""
     from rich.console import Console
 
-    # Of a terminal, and of who says it by COLUMNS, rich finds it.
+    # rich finds the width of a terminal, and reads COLUMNS.
     known = sys.stdout.isatty() or "COLUMNS" in os.environ
     width = None if known else PLAIN_WIDTH
     return Console(width=width, highlight=False, markup=False, emoji=False, soft_wrap=False)
 
 
 def _plain() -> bool:
-    """Whether output goes to no terminal, nor to anything that is to be treated as one."""
+    """Whether output goes neither to a terminal nor to a program that is treated as one."""
     forced = os.environ.get("FORCE_COLOR") or os.environ.get("TTY_COMPATIBLE")
     return not (sys.stdout.isatty() or forced)
 
 
 def _width() -> int:
-    """Columns that output has."""
+    """Return the width of the output, in columns."""
     if _plain():
         return int(os.environ.get("COLUMNS", PLAIN_WIDTH))
     return console().width
 
 
 def put(part: str | View, style: str | None = None) -> None:
-    """Print on stdout; without the blanks that end a table's lines where nobody sees them."""
+    """Print on stdout; lines of a table have no trailing blanks except on a terminal."""
     part = visible(part) if isinstance(part, str) else part
-    # A table that cannot be as narrow as the output is wider: what a terminal breaks is not lost.
+    # A table that is too wide stays wide: the terminal breaks its lines, and no text is lost.
     width = _width() if isinstance(part, str) else max(_width(), part.least)
     if _plain():
         lines = wrapped(part, width) if isinstance(part, str) else part.lines(width)
@@ -77,7 +77,7 @@ def put(part: str | View, style: str | None = None) -> None:
     sys.stdout.write("".join(line.rstrip() + "\n" for line in caught.get().splitlines()))
 
 
-# What stands out of messages, and how: the first word, and the gutter and carets of an excerpt.
+# Styles of parts of messages: the first word, and the gutter and carets of an excerpt.
 MARKS = {
     r"^error(?= in\b|:)": "bold red",
     r"^warning(?=:)": "bold yellow",
@@ -89,7 +89,7 @@ COLOURED = re.compile(r"error|warning| *hint")
 
 
 def message(*lines: str) -> None:
-    """Say something to the person at the terminal, after what went to stdout before it.
+    """Print lines on stderr, after flushing stdout.
 
     On a terminal errors, warnings and hints have colours, unless NO_COLOR is set.
     """
@@ -110,12 +110,12 @@ def _colourful(text: str) -> None:
     for pattern, style in MARKS.items():
         for found in re.finditer(pattern, text, re.MULTILINE):
             shown.stylize(style, *found.span(found.re.groups))
-    # As long as it is: the terminal breaks lines, and a copied line is whole.
+    # The terminal breaks long lines, so that a copied line is whole.
     Console(stderr=True, highlight=False).print(shown, soft_wrap=True)
 
 
 def warn(warnings: list[dict[str, str]]) -> None:
-    """Show what a check had to say."""
+    """Show the warnings of a check."""
     for warning in warnings:
         message(f"warning: {warning['message']}")
         if warning.get("hint"):
@@ -123,16 +123,16 @@ def warn(warnings: list[dict[str, str]]) -> None:
 
 
 WHOLE_WORD = 12
-"""Characters up to which a word is never cut."""
+"""Words of up to this many characters are never cut."""
 
 
 def show(view: View, title: str | None = None, *remarks: str, keys: int = 1) -> None:
     """Print a table with a title above and remarks below it, which may be wider than the table.
 
-    Where room is short, cells are broken between words; where it is shorter than the longest words,
-    words are cut, but neither short ones, nor numbers, nor the first columns, of which `keys` tell
-    the rows apart. Columns that so have no room beside each other go on below, in groups, each
-    with the first `keys`.
+    In a narrow output cells are broken between words. If even the longest words do not fit, words
+    are cut, except short ones, numbers, and the first `keys` columns, which identify the rows.
+    Columns that still do not fit beside each other continue below, in groups, each with the first
+    `keys` columns.
     """
     if title:
         put(title, style="bold")
@@ -170,10 +170,10 @@ NUMBER = re.compile(r"[-+±0-9.,]*")
 
 
 def listing(columns: Sequence[str], rows: Sequence[Sequence[str]], title: str) -> None:
-    """Print rows of text as `show` prints a table, where there may be hundreds of thousands.
+    """Print rows of text, perhaps hundreds of thousands, as `show` prints a table.
 
-    Columns that have no room beside each other go on below, in groups. A table of `rich` takes
-    1 ms and 5 KB for each row of three cells.
+    Columns that do not fit beside each other continue below, in groups. A table of `rich` would
+    take 1 ms and 5 KB for each row of three cells.
     """
     if title:
         put(title, style="bold")
@@ -193,16 +193,16 @@ def listing(columns: Sequence[str], rows: Sequence[Sequence[str]], title: str) -
         if sum(given) <= _room(group):
             put(heads, style="bold")
         else:
-            # A name that is wider than all there is stays whole.
+            # A name that is wider than the output stays whole.
             sys.stdout.write(f"{heads}\n")
         folded = chain.from_iterable(_lines(line, given) for line in lines)
         sys.stdout.writelines(f"{line}\n" for line in folded)
 
 
 def _least(column: Sequence[str]) -> int:
-    """Columns below which a column of a listing, with its head first, could not be copied.
+    """Return the least width of a column of a listing, whose first cell is its head.
 
-    A number that goes on below is no number, and a broken name of a column is no name.
+    A number or a name of a column is never broken, so that it can be copied.
     """
     head, *cells = column
     numbers = cells if all(map(NUMBER.fullmatch, cells)) else ()
@@ -210,14 +210,14 @@ def _least(column: Sequence[str]) -> int:
 
 
 def _room(group: Sequence[int]) -> int:
-    """Columns that the cells of a row may take."""
+    """Return the width for the cells of a row, without the gaps."""
     return _width() - GAP * (len(group) - 1)
 
 
 def _groups(widths: Sequence[int], keys: int = 1) -> list[list[int]]:
-    """Part columns into groups that have room one below the other.
+    """Divide columns into groups that each fit in the output.
 
-    The first columns, which tell the rows apart, are in each.
+    Each group begins with the first `keys` columns, which identify the rows.
     """
     first = list(range(keys))
     groups: list[list[int]] = []
@@ -231,7 +231,7 @@ def _groups(widths: Sequence[int], keys: int = 1) -> list[list[int]]:
 
 
 def _columns(text: str) -> int:
-    """Columns of a terminal that a text takes."""
+    """Return the width of a text on a terminal, in columns."""
     if text.isascii():
         return len(text)
     from rich.cells import cell_len
@@ -240,7 +240,7 @@ def _columns(text: str) -> int:
 
 
 def _narrow(widths: list[int], room: int, least: Sequence[int]) -> None:
-    """Take from the widest columns, none below its least, until all have room."""
+    """Narrow the widest columns, none below its least width, until all fit."""
     while sum(widths) > room:
         able = [n for n, width in enumerate(widths) if width > least[n]]
         if not able:
@@ -250,7 +250,7 @@ def _narrow(widths: list[int], room: int, least: Sequence[int]) -> None:
 
 
 def _lines(row: Sequence[str], widths: Sequence[int]) -> Iterator[str]:
-    """Give the lines of a row; what is wider than its column goes on below."""
+    """Yield the lines of a row; a cell that is wider than its column continues below."""
     cells = [_folded(cell, width) for cell, width in zip(row, widths, strict=True)]
     for number in range(max(map(len, cells))):
         parts = [cell[number] if number < len(cell) else "" for cell in cells]
@@ -284,13 +284,13 @@ def write(target: str, text: str) -> None:
 
 def write_json(target: str, value: Any) -> None:  # noqa: ANN401 - whatever JSON holds
     """Write JSON to a file, or to stdout for `-`."""
-    # Only within its strings can JSON have control characters, and there they may be written out.
+    # JSON has control characters only within strings, where escapes may replace them.
     text = json.dumps(_finite(value), indent=2, ensure_ascii=False, allow_nan=False)
     write(target, visible(text) + "\n")
 
 
 def _finite(value: Any) -> Any:  # noqa: ANN401 - whatever JSON holds
-    """Give a value without numbers that JSON does not have: these are null."""
+    """Return a value with None in place of numbers that JSON does not have."""
     if isinstance(value, float):
         return value if math.isfinite(value) else None
     if isinstance(value, dict):

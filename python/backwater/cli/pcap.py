@@ -1,4 +1,4 @@
-"""`backwater pcap`: look into captures, and have Wireshark understand them."""
+"""`backwater pcap`: inspect captures, and extend Wireshark so that it decodes them."""
 
 from __future__ import annotations
 
@@ -21,23 +21,23 @@ from backwater.files import regular, temporary_directory, write_file
 from backwater.wording import visible
 
 app = typer.Typer(
-    help="Look into captures (pcapng and pcap), and have Wireshark understand them.",
+    help="Inspect captures (pcapng and pcap), and extend Wireshark so that it decodes them.",
     no_args_is_help=True,
 )
 
-# What `Message::name` of the core's crate backwater-wire says.
+# The names that `Message::name` of the crate backwater-wire returns.
 KINDS = (
     *("data", "ack", "pause", "pfc", "cnm", "cim", "sfcm", "bcn", "lldp", "cnp"),
     *("uet", "other", "broken"),
 )
-# These are what a capture is mostly made of; they are counted, and shown where they are asked for.
+# Most frames of a capture are of these kinds: they are counted, and shown only on request.
 PLAIN = ("data", "ack", "other")
-# Groups of kinds; `control` is what a capture's filter takes by that name, and what is wrong.
+# Groups of kinds; `control` is that of a capture's filter, and broken frames.
 GROUPS = {"all": KINDS, "control": tuple(name for name in KINDS if name not in ("data", "ack"))}
 ASKED = f"{', '.join(KINDS)}; control (all but data and ack); all"
-# Above this time a capture counts from 1970 and not from the start of a simulation: 100 days.
+# From this time on, some 100 days, a capture counts from 1970 and not from the start of a run.
 EPOCH_PS = 10**19
-# How many frames are printed unless asked for more, and how many problems.
+# Frames that are printed by default, and problems that are printed.
 MOST, MOST_PROBLEMS = 1000, 20
 
 
@@ -53,34 +53,36 @@ def show_file(
         ),
     ] = None,
     most: Annotated[
-        int, typer.Option("--most", metavar="N", min=0, help="Print N frames at most; 0 is all.")
+        int,
+        typer.Option("--most", metavar="N", min=0, help="Print at most N frames; 0: all."),
     ] = MOST,
     json: Json = None,
     sfcm_port: Annotated[
         str | None,
-        typer.Option("--sfcm-port", metavar="N", help="UDP port of SFCMs, else 61185."),
+        typer.Option("--sfcm-port", metavar="N", help="UDP port of SFCMs; by default 61185."),
     ] = None,
     cim_port: Annotated[
         str | None,
-        typer.Option("--cim-port", metavar="N", help="UDP port of layer 3 CIMs, else 61186."),
+        typer.Option("--cim-port", metavar="N", help="UDP port of layer 3 CIMs; by default 61186."),
     ] = None,
     bcn_ethertype: Annotated[
         str | None,
         typer.Option(
-            "--bcn-ethertype", metavar="N", help="EtherType of BCN messages, else 0x88B5."
+            "--bcn-ethertype", metavar="N", help="EtherType of BCN messages; by default 0x88B5."
         ),
     ] = None,
 ) -> int:
     """Print the messages of congestion management in a capture as a table.
 
-    Whatever a frame or block is, cut off, broken or of another protocol, the rest is read. With
-    --json every field is given, of all frames of the wanted kinds, and the number of every kind.
+    A frame or block that is cut off, broken or of another protocol does not keep the rest from
+    being read. --json writes every field of all frames of the wanted kinds, and the number of
+    frames of every kind.
     """
     wanted = _wanted(kind)
     numbers = {
         "sfcm_port": _number("--sfcm-port", sfcm_port, 1),
         "cim_port": _number("--cim-port", cim_port, 1),
-        # What is less is a length (IEEE 802.3 clause 3.2.6).
+        # A smaller number is a length (IEEE 802.3 clause 3.2.6).
         "bcn_ethertype": _number("--bcn-ethertype", bcn_ethertype, 0x0600),
     }
     _check_capture(file, numbers)
@@ -88,7 +90,7 @@ def show_file(
     kinds: Counter[str] = Counter()
     frames: list[dict[str, Any]] = []
     problems: list[dict[str, Any]] = []
-    # JSON has them all.
+    # JSON has all frames.
     keep = None if json is not None or most == 0 else most
 
     def take(item: dict[str, Any]) -> None:
@@ -119,13 +121,13 @@ def _wanted(kind: str | None) -> tuple[str, ...]:
     asked = parts(kind)
     for name in asked:
         if name not in (*KINDS, *GROUPS):
-            raise InputError(f"--kind {name}: no kind of frame", f"kinds: {ASKED}")
+            raise InputError(f"--kind {name}: is not a kind of frame", f"kinds: {ASKED}")
     among = {one for name in asked for one in GROUPS.get(name, (name,))}
     return tuple(name for name in KINDS if name in among)
 
 
 def _number(option: str, text: str | None, least: int) -> int | None:
-    """A number of 16 bits, decimal or, as EtherTypes are written, hexadecimal."""
+    """Read a number of 16 bits, decimal or hexadecimal, as EtherTypes are written."""
     if text is None:
         return None
     try:
@@ -134,7 +136,7 @@ def _number(option: str, text: str | None, least: int) -> int | None:
         number = -1
     if not least <= number <= 0xFFFF:
         hint = f"{least} to 65535, or 0x{least:04X} to 0xFFFF"
-        raise InputError(f"{option} {text}: no such number", hint)
+        raise InputError(f"{option} {text}: not a valid number", hint)
     return number
 
 
@@ -142,7 +144,7 @@ def _read(
     file: str, take: Callable[[dict[str, Any]], None], numbers: Mapping[str, int | None]
 ) -> None:
     try:
-        # For the system's own words, if it cannot be opened.
+        # If the file cannot be opened, this raises the system's own error.
         regular(file).open("rb").close()
         _core.read_capture(file, take, **numbers)
     except ValueError as error:
@@ -156,11 +158,11 @@ def _read(
 
 
 class _Read(Exception):  # noqa: N818 - it ends no command
-    """Enough is read."""
+    """Ends the reading of a capture."""
 
 
 def _check_capture(file: str, numbers: Mapping[str, int | None]) -> None:
-    """Refuse what is no capture, by its beginning."""
+    """Refuse a file whose beginning is not that of a capture."""
 
     def stop(_item: dict[str, Any]) -> None:
         raise _Read
@@ -179,7 +181,7 @@ def _print(
     start = _start(frames)
     rows = [COLUMNS, *(_row(frame, start) for frame in frames)]
     widths = [max(map(len, column)) for column in zip(*rows, strict=True)]
-    # A line a frame, however long: what reads them, people and `grep`, is better off so.
+    # Each frame is one line, however long, which is easier for people and `grep`.
     for row in rows:
         cells = zip(COLUMNS, row, widths, strict=True)
         line = "  ".join(
@@ -199,7 +201,7 @@ def _print(
 
 
 def _start(frames: list[dict[str, Any]]) -> int:
-    """Where the times that are printed begin: at 0 where they are those of a simulation."""
+    """Return the time that is printed as 0, in ps: 0 for times of a simulation."""
     first = next((frame["time_ps"] for frame in frames if frame["time_ps"] is not None), 0)
     return int(first) if first >= EPOCH_PS else 0
 
@@ -219,7 +221,7 @@ def _row(frame: dict[str, Any], start: int) -> tuple[str, ...]:
 
 
 def said(kind: str, fields: dict[str, Any]) -> str:
-    """What a message says, in a line; all of it is in the JSON."""
+    """Return a line with the main fields of a message; the JSON has all of them."""
     text = SAYINGS[kind](fields) if kind in SAYINGS else ""
     flow = fields.get("flow")
     return f"{text}; {flow}" if flow else text
@@ -261,7 +263,7 @@ CUT = {3: "trimmed", 7: "trimmed at the last hop"}
 
 
 def _payload(fields: dict[str, Any]) -> str:
-    """How much of the message a packet has; of one that a switch has cut nobody can say."""
+    """Return the payload of a packet; that of a trimmed packet is unknown."""
     size = fields["payload_bytes"]
     return (CUT.get(fields["ip_dscp"] & 7) if size == 0 else None) or f"{size} B"
 
@@ -278,7 +280,7 @@ def _data(fields: dict[str, Any]) -> str:
     )
 
 
-# Of NACKs of UET those that a simulation sends (`Nack` of the core's module uet).
+# Codes of the UET NACKs that a simulation sends (`Nack` of the core's module uet).
 NACKS = {1: "trimmed", 2: "trimmed at the last hop", 26: "inferred loss"}
 
 
@@ -286,7 +288,7 @@ def _ack(fields: dict[str, Any]) -> str:
     if "pds_type" not in fields:
         nak = ", NAK" if fields["syndrome"] >= 0x60 else ""
         return f"queue pair 0x{fields['queue_pair']:06x}, PSN {fields['psn']}{nak}"
-    # The answer to a probe has its number in place of a PSN.
+    # The ACK of a probe has the probe's number in place of a PSN.
     of = f"PSN {fields['psn']}" if "psn" in fields else f"probe {fields['probe']}"
     text = f"UET {_pdcs(fields)}, {of}"
     if "nack_code" in fields:
@@ -339,7 +341,7 @@ SAYINGS: dict[str, Callable[[dict[str, Any]], str]] = {
 
 @app.command()
 def dissector() -> int:
-    """Print the path of a script for Wireshark: CNM, CN-TAG, CIM, SFCM, BCN, LLDP CI TLV, UET."""
+    """Print the path of a Wireshark script for CNM, CN-TAG, CIM, SFCM, BCN, LLDP CI TLV and UET."""
     path = Path(__file__).parents[1] / "wireshark" / "backwater.lua"
     sys.stdout.write(f"{path}\n")
     plugins = "~/.local/lib/wireshark/plugins"
@@ -347,7 +349,7 @@ def dissector() -> int:
         f"once:     tshark -X lua_script:{path} -r FILE",
         f"          wireshark -X lua_script:{path} FILE",
         f"for good: mkdir -p {plugins} && cp {path} {plugins}/",
-        "          (or where Help > About Wireshark > Folders says that personal Lua plugins are)",
+        "          (or the folder of personal Lua plugins in Help > About Wireshark > Folders)",
     )
     return 0
 
@@ -356,7 +358,7 @@ def dissector() -> int:
 def sample(
     file: Annotated[str, typer.Argument(metavar="FILE", help="The pcapng file to write.")],
 ) -> int:
-    """Write a capture with a frame of each format, to try programs on that read them."""
+    """Write a capture with a frame of each format, to test programs that read captures."""
     writable(file, Kind.CAPTURE)
     frames = _core.sample_frames()
     try:

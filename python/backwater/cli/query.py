@@ -1,4 +1,4 @@
-"""`backwater query` and `backwater status`: what runs have come to, and how far a sweep is."""
+"""`backwater query` and `backwater status`: results of runs, and the progress of a sweep."""
 
 from __future__ import annotations
 
@@ -18,7 +18,7 @@ from backwater.files import text_of
 from backwater.wording import duration, figure, three
 
 Results = Annotated[str, typer.Argument(help="A directory of results.", metavar="DIR")]
-# A sweep that has not been heard of for so long was killed.
+# A sweep whose progress file is older than this was killed.
 SILENT_SECONDS = 10
 
 
@@ -29,12 +29,12 @@ def query(
     ] = None,
     json: Json = None,
 ) -> None:
-    """Ask SQL of a sweep, a series, a comparison or a study; without SQL, list what can be asked.
+    """Query a sweep, a series, a comparison or a study by SQL; without SQL, list its columns.
 
-    A row of points is a point of a sweep, or a run. Views are points, metrics, failed and columns;
-    of a sweep timings, and flows if they were kept; of runs all their tables. Columns have plain
-    names: sfc.threshold is sfc_threshold, p99_fct:victim is p99_fct_victim. Numbers are in base
-    units (B, ps, b/s) for parameters, and in the unit that `columns` says for metrics.
+    A row of points is a point of a sweep, or a run. Views are points, metrics, failed and columns.
+    A sweep adds timings, and flows if they were kept; runs add all their tables. Columns have plain
+    names: sfc.threshold is sfc_threshold, p99_fct:victim is p99_fct_victim. Parameters are in base
+    units (B, ps, b/s), and metrics in the unit that `columns` names.
     """
     from backwater.experiments.points import points_of
 
@@ -75,13 +75,13 @@ def _cell(value: Any) -> str:  # noqa: ANN401 - whatever a table holds
 
 
 def _plain(value: Any) -> Any:  # noqa: ANN401 - whatever a table holds
-    """Give a value as JSON can have it: numbers, else texts."""
+    """Return a value that JSON can hold: a number, or else a text."""
     if isinstance(value, Decimal):
-        # DuckDB's sum of whole numbers is one.
+        # DuckDB's sum of whole numbers is a Decimal.
         return int(value) if value == value.to_integral_value() else float(value)
     if isinstance(value, dict):
         return {str(key): _plain(one) for key, one in value.items()}
-    # A `MonthDayNano` is a tuple, and a length of time.
+    # A `MonthDayNano`, a length of time, is a subclass of tuple, and becomes a text.
     if isinstance(value, list) or type(value) is tuple:
         return [_plain(one) for one in value]
     if isinstance(value, bytes):
@@ -90,10 +90,10 @@ def _plain(value: Any) -> Any:  # noqa: ANN401 - whatever a table holds
 
 
 def status(directory: Results, json: Json = None) -> int:
-    """Say how far a sweep, a series, a comparison or a study is, also one that runs elsewhere.
+    """Show the progress of a sweep, a series, a comparison or a study, also if it runs elsewhere.
 
-    Of a sweep it counts all points that commands have asked for in the directory, not the last
-    one's alone. Ends with 0 if all is done, 3 if points or runs are missing, 1 if some have failed.
+    For a sweep it counts the points of all commands that used the directory, not only of the last.
+    Ends with 0 if all is done, 3 if points or runs are missing, 1 if some have failed.
     """
     from backwater.experiments import counting
     from backwater.manifest import COMPARISON, SEEDS, STUDY, SWEEP, read_manifest
@@ -104,7 +104,7 @@ def status(directory: Results, json: Json = None) -> int:
     writable(json, Kind.JSON)
     facts: dict[str, Any] = {"status": manifest["status"]}
     if manifest["kind"] == SWEEP:
-        # Of a sweep that was killed, or whose disk is full, the last words are old.
+        # The progress file is out of date if the sweep was killed or its disk is full.
         facts |= {"points": manifest["points"]} | _progress(path / PROGRESS) | store.counts(path)
         said = _alive(facts)
     else:
@@ -130,10 +130,10 @@ def _show(facts: dict[str, Any], directory: str, what: str) -> None:
     if facts["failed"]:
         put(
             f"{facts['failed']} {what} have failed; `backwater query {directory} "
-            '"select * from failed"` says why'
+            '"select * from failed"` shows why'
         )
     for goal in facts["unfinished_goals"]:
-        put(f"a search came to no end: {goal}")
+        put(f"a search did not end: {goal}")
     if facts["heard"] == "running" and "host" in facts:
         left = facts["seconds_left"]
         put(
@@ -152,14 +152,14 @@ def _progress(path: Path) -> dict[str, Any]:
 
 
 def _under_way(facts: dict[str, Any], holder: str | None) -> str:
-    """Say whether runs go on, by the process that writes them."""
+    """Return whether runs are in progress, as the process that writes them shows."""
     if facts["status"] != "running":
         return str(facts["status"])
     return "killed" if holder is None else f"running, {holder}"
 
 
 def _alive(facts: dict[str, Any]) -> str:
-    """Say whether a sweep is under way, by when it was last heard of."""
+    """Return whether a sweep is in progress, as the age of its progress file shows."""
     if facts["status"] != "running":
         return str(facts["status"])
     if "updated" not in facts:
@@ -167,4 +167,4 @@ def _alive(facts: dict[str, Any]) -> str:
     age = (datetime.now(UTC) - datetime.fromisoformat(facts["updated"])).total_seconds()
     if age <= SILENT_SECONDS:
         return "running"
-    return f"not heard of for {duration(age)}: killed, or its disk is slow"
+    return f"no progress for {duration(age)}: killed, or its disk is slow"

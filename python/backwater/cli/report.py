@@ -1,6 +1,6 @@
 """`backwater report`: one page of a run, of repeated runs, a comparison, a sweep, or a study.
 
-The libraries that draw are imported when there is something to draw, so that help is quick.
+The libraries that draw are imported only when a page is drawn, so that help is quick.
 """
 
 from __future__ import annotations
@@ -20,7 +20,7 @@ if TYPE_CHECKING:
     from backwater.report.page import Page
 
 
-# Ends of names that a page may have; devices and pipes have none.
+# Extensions that the name of a page may have; devices and pipes have none.
 _PAGES = (".html", ".htm", "")
 
 
@@ -41,20 +41,20 @@ def report(
         bool | None,
         typer.Option(
             "--rerun/--no-rerun",
-            help="Do the run again with samples where it took none, for what is shown over time; "
-            "by default only if it took at most ten minutes.",
+            help="Repeat a run that took no samples with samples, for figures over time; by "
+            "default only if it took at most ten minutes.",
         ),
     ] = None,
     figures: Figures,
 ) -> int:
-    """Write one page that needs no network: results, figures, assumptions, how to run it again.
+    """Write one page that needs no network: results, figures, assumptions, commands to repeat it.
 
-    DIR is what `run --out`, `run --seeds --out`, `compare --out`, `sweep --out` or `reproduce
-    --out` wrote; a STUDY is reproduced first, in results/STUDY, where what is there already is not
-    run again. A run that took no samples is done again with them, in DIR/observed, and has the same
+    DIR is a directory that `run --out`, `run --seeds --out`, `compare --out`, `sweep --out` or
+    `reproduce --out` wrote. A STUDY is reproduced first, in results/STUDY, where earlier runs are
+    reused. A run that took no samples is repeated with samples, in DIR/observed, and has the same
     fingerprint.
-    --width, --font and --theme are of the figures in files, not of those on the page. Text follows
-    the width: it can be read in a column of 8.5cm.
+    --width, --font and --theme apply to figures in files, not to those on the page. Text is
+    sized for the width: it is readable in a column of 8.5cm.
     """
     from backwater import report, study
     from backwater.cli.progress import listening, reporting
@@ -69,7 +69,7 @@ def report(
     writable(output, Kind.REPORT)
     if output != "-" and Path(output).suffix.lower() not in _PAGES:
         raise InputError(
-            f"-o {output}: a report is HTML, and the name says otherwise",
+            f"-o {output}: a report is HTML, and the name has another extension",
             "a name that ends with .html, or - for stdout; `backwater deck` writes .pptx and .pdf, "
             "--figures and --figure write .svg, .png and .pdf",
         )
@@ -100,7 +100,7 @@ def report(
 
 
 def _folder(place: Path, page: Page) -> Path:
-    """Make the directory for figures, and see that they may be written there."""
+    """Make the directory for figures, and check that they may be written there."""
     try:
         place.mkdir(parents=True, exist_ok=True)
     except OSError as error:
@@ -112,12 +112,12 @@ def _folder(place: Path, page: Page) -> Path:
 
 
 def _unusable(path: Path, studies: list[str]) -> ResultError:
-    """Say what to give instead of a name that is neither a directory nor a study."""
+    """Return the error for a name that is neither a directory nor a study, with a hint."""
     from backwater.results import check_no_results
 
     check_no_results(path)
     hint = meant(str(path), studies, "the studies are", most=3)
     return ResultError(
         f"{path}: neither a directory nor a study",
-        f"{hint}; a directory is what `backwater run --out` or `backwater reproduce --out` wrote",
+        f"{hint}; a directory is one that `backwater run --out` or `reproduce --out` wrote",
     )

@@ -1,4 +1,4 @@
-"""`backwater reproduce`: rerun published experiments beside the published numbers.
+"""`backwater reproduce`: repeat published experiments, and compare with the published numbers.
 
 The libraries that read and write results are imported when a study runs, so that help is quick.
 """
@@ -47,19 +47,20 @@ def reproduce(
         typer.Option(
             "--seeds",
             metavar="N|A..B",
-            help="Repeat with N seeds, or with the seeds A to B, instead of the study's own.",
+            help="Repeat with N seeds, or with the seeds A to B, in place of the study's own.",
         ),
     ] = None,
     full: Annotated[
-        bool, typer.Option("--full", help="As large as published, where a study is smaller.")
+        bool,
+        typer.Option("--full", help="Run at the published size a study that is smaller."),
     ] = False,
     measured: Annotated[
         str | None,
         typer.Option(
             "--measured",
             metavar="FILE",
-            help="The measured.jsonl of an earlier --out: runs that it knows, of the same build, "
-            "are not done again.",
+            help="The measured.jsonl of an earlier --out: its runs of the same build are not "
+            "repeated.",
         ),
     ] = None,
     out: Out = None,
@@ -69,15 +70,15 @@ def reproduce(
     figures: Figures,
     json_progress: JsonProgress = False,
 ) -> int:
-    """Rerun a published study and compare: published, measured, deviation, verdict.
+    """Repeat a published study and compare: published, measured, deviation, verdict.
 
     Ends with code 1 if a number or claim that the study marks as required is off. --set overrides a
-    value in every model, for example --set switch.architecture=voq; a key of a mechanism only where
-    that is on. Models that --set or --with changes are not judged: bands and claims are for the
-    study's own values. With the --out of an earlier command, only runs that are not there yet are
-    done; --force does all anew. With --scheduler or --slurm workers of a cluster do the runs, as
-    those of a sweep; their rows come back, and the results are the same. --figure draws a figure of
-    the study's report for a paper or slide.
+    value in every model, for example --set switch.architecture=voq; a key of a mechanism applies
+    only where the mechanism is on. Models that --set or --with changes are not judged: bands and
+    claims apply to the study's own values. With the --out of an earlier command, only missing runs
+    are done; --force repeats all. With --scheduler or --slurm, workers of a cluster do the runs and
+    return their rows; the results are the same. --figure draws a figure of the study's report for a
+    paper or slide.
     """
     from backwater.cli.outcome import show_outcome, show_summaries
     from backwater.cli.progress import listening, reporting
@@ -95,13 +96,11 @@ def reproduce(
     workers = cluster.workers()
     if measured is not None and len(wanted) > 1:
         raise InputError(
-            f"--measured {measured}: is of one study, and `all` runs {len(wanted)}",
-            "name the study that it is of",
+            f"--measured {measured}: belongs to one study, and `all` runs {len(wanted)}",
+            "name this study",
         )
     if drawing is not None and len(wanted) > 1:
-        raise InputError(
-            "--figure: is of one study, and `all` runs several", "name the study that it is of"
-        )
+        raise InputError("--figure: draws one study, and `all` runs several", "name this study")
     rows: list[dict[str, Any]] = []
     summaries: dict[str, Summary] = {}
     met = True
@@ -133,7 +132,7 @@ def reproduce(
             again += [*words(changes), *words(cluster), "--out", str(place)]
             message(
                 f"{stopped_by(stop.number)}; what was simulated by then is in {base}",
-                f"hint: this goes on from there: {shlex.join(again)}",
+                f"hint: to continue: {shlex.join(again)}",
             )
             return stop.exit_code
         rows += [row.as_dict() for row in outcome.rows]
@@ -142,7 +141,7 @@ def reproduce(
         if json != "-":
             show_outcome(outcome)
         if outcome.taken:
-            message(f"{outcome.taken} runs were not done: {measured} knows what they came to")
+            message(f"{outcome.taken} runs were not repeated: {measured} has their results")
         message(f"results: {base}")
         if drawing is not None:
             drawing.draw_of(base)
@@ -154,7 +153,7 @@ def reproduce(
 
 
 def _seeds(many: str | None) -> Callable[[tuple[int, ...], int], tuple[int, ...]] | None:
-    """Read --seeds: a number counts from the first of a point's own seeds on."""
+    """Read `--seeds`: a number of seeds begins at the first of a point's own seeds."""
     if many is None:
         return None
     arguments.seeds(many, 0)

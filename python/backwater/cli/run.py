@@ -1,6 +1,6 @@
 """`backwater run`: simulate a scenario, for one seed or several.
 
-The libraries that write results are imported when something runs, so that help is quick.
+The libraries that write results are imported only when something runs, so that help is quick.
 """
 
 from __future__ import annotations
@@ -47,34 +47,34 @@ class Checkpoint:
 
     until: Annotated[
         str | None,
-        typer.Option("--until", metavar="T", help="Run up to this time, and save the run there."),
+        typer.Option("--until", metavar="T", help="Run up to this time, and save the run."),
     ] = None
     save: Annotated[
-        str | None, typer.Option("--save", metavar="F", help="The file that the run is saved to.")
+        str | None, typer.Option("--save", metavar="F", help="The file of the saved run.")
     ] = None
     every: Annotated[
         str | None,
-        typer.Option("--every", metavar="T", help="Save it each time that so much is simulated."),
+        typer.Option("--every", metavar="T", help="Save the run each time this much is simulated."),
     ] = None
 
     def check(self) -> None:
         """Refuse a file without a time, and a time without a file."""
         if self.save is None and (self.until is not None or self.every is not None):
             option = "--until" if self.every is None else "--every"
-            raise InputError(f"{option}: nothing says where the run is saved", "add --save F")
+            raise InputError(f"{option}: no file for the saved run", "add --save F")
         if self.save is not None and self.until is None and self.every is None:
             raise InputError(
-                "--save: nothing says when the run is saved",
-                "add --until T to stop there, or --every T to save it on its way",
+                "--save: no time at which the run is saved",
+                "add --until T to stop there, or --every T to save it repeatedly",
             )
 
 
-@exclusive("--figure", "--until", "a run that is saved has no results yet")
+@exclusive("--figure", "--until", "a saved run has no results yet")
 @exclusive(
     "FILE --variant --with --seed --seeds --threads --capture -o --capture-kind --capture-class "
     "--capture-snap --capture-limit --scheduler --slurm --watch",
     "--from",
-    "the saved run has its scenario and its seed; --set changes values from there on",
+    "the saved run has its own scenario and seed; --set changes values from there on",
 )
 @exclusive("--seed", "--seeds", "give one of them")
 @exclusive("--capture", "--seeds", "a capture is of one run")
@@ -82,13 +82,13 @@ class Checkpoint:
 @exclusive(
     "--seeds --json --capture --until --save --figure",
     "--watch",
-    "run once more without --watch for it",
+    "use it in a run without --watch",
 )
 @exclusive("--save", "--seeds", "a saved run is one run")
 @exclusive(
     "--out --force",
     "--until",
-    "a run that is saved on its way has no results yet; --from goes on to them",
+    "a saved run has no results yet; --from resumes it and writes them",
 )
 @exclusive("--until", "--every", "give one of them with --save")
 def run(
@@ -107,7 +107,9 @@ def run(
     threads: Annotated[
         int | None,
         typer.Option(
-            "--threads", metavar="N", help="Run on N threads where that can be; one by default."
+            "--threads",
+            metavar="N",
+            help="Split the run over N threads if possible; by default one.",
         ),
     ] = None,
     out: Out = None,
@@ -118,34 +120,34 @@ def run(
     checkpoint: Checkpoint,
     saved: Annotated[
         str | None,
-        typer.Option("--from", metavar="F", help="Go on from a saved run, in place of FILE."),
+        typer.Option("--from", metavar="F", help="Resume a saved run, in place of FILE."),
     ] = None,
     cluster: Cluster,
     watched: Annotated[
-        bool, typer.Option("--watch", help="Run again each time that FILE is saved.")
+        bool, typer.Option("--watch", help="Run again each time FILE is saved.")
     ] = False,
     figures: Figures,
     json_progress: JsonProgress = False,
 ) -> int:
     """Simulate a scenario and keep its results.
 
-    Results are Parquet tables and a manifest in a directory of the run's own. Ctrl-C stops cleanly
-    and keeps what has been simulated. With --json - the JSON is all that goes to stdout.
-    With the --out of an earlier command, a run that is there, complete and of the same scenario,
-    seed and build, is not done again. --force replaces what Backwater has written there.
-    Files of another tool, such as a workload and a topology, are imported first: see `import`.
-    Where flows or rounds of jobs are not complete though the scenario asked for no such end, the
-    summary says so first, and the command ends with code 3.
+    Results are Parquet tables and a manifest in a directory for each run. Ctrl-C stops cleanly and
+    keeps the results so far. With --json - only the JSON goes to stdout.
+    With the --out of an earlier command, a complete run of the same scenario, seed and build is
+    reused. --force replaces results that Backwater wrote there.
+    Files of another tool, for example a workload and a topology, are imported first: see `import`.
+    If flows or rounds of jobs did not complete, and the scenario sets no earlier end, the summary
+    reports it first, and the command ends with code 3.
     With --threads a large run is split over several processors, and its results are the same. A
-    run that cannot be split uses one thread and says why. Runs of --seeds use a processor each, or
-    workers of a cluster with --scheduler or --slurm, and their rows come back.
+    run that cannot be split uses one thread and reports why. Runs of --seeds use a processor each,
+    or, with --scheduler or --slurm, workers of a cluster, which return their rows.
     With --until T --save F all events up to T, T included, are simulated, and the run is saved to
-    F. --from F goes on from there, as if it had never stopped; with --set values of mechanisms are
-    others from T on, and the summary says so. With --save F --every T a run that is killed goes
-    on from where it was last saved.
-    With --watch the scenario runs again each time that its file is saved, until Ctrl-C. What has
-    changed is said, and results go to one directory, by default results/NAME-watch.
-    With --capture and -o, frames that pass some ports go to a pcapng file, which Wireshark opens.
+    F. --from F resumes it as if it had never stopped. There --set changes values of mechanisms from
+    T on, and the summary reports them. With --save F --every T a killed run can be resumed from its
+    last save.
+    With --watch the scenario runs again each time its file is saved, until Ctrl-C. The command
+    reports what changed, and results go to one directory, by default results/NAME-watch.
+    With --capture and -o, frames at some ports go to a pcapng file, which Wireshark opens.
     With --figure a figure of the results is drawn for a paper or a slide: see `backwater report`.
     """
     from backwater.cli.runs import repeat, save_once
@@ -168,13 +170,13 @@ def run(
             json_progress=json_progress,
         )
     if not files:
-        raise InputError("Missing argument 'FILE'.", "`backwater run --help` says what it takes")
+        raise InputError("Missing argument 'FILE'.", "see `backwater run --help`")
     file, variant = split_variant(files[0], selection.variant)
     selection = dataclasses.replace(selection, variant=variant)
     inputs = [file, *files[1:]]
     check_one_seed(seed, overrides(selection.settings))
     if many is None and (options := list(given(cluster))):
-        raise InputError(f"{options[0]}: is for the runs of --seeds", "one run is done here")
+        raise InputError(f"{options[0]}: only runs of --seeds use a cluster", "add --seeds")
     if watched:
         return _watch(inputs, selection, seed, threads, out, force=force)
     case = read(file, selection, beside=inputs[1:])
@@ -234,7 +236,7 @@ def _once(
     force: bool,
     progress: bool,
 ) -> int:
-    """Do one run unless it is in `base` already, print its report, and draw what was asked for."""
+    """Do one run unless `base` has it, print its report, and draw the requested figures."""
     from backwater.cli.runs import once
     from backwater.experiments.execute import taken_up
 
@@ -245,7 +247,7 @@ def _once(
 
 
 def _drawn(code: int, drawing: Drawing | None, base: Path) -> int:
-    """Draw what was asked for, once a command has come so far that there are results."""
+    """Draw the requested figures if the exit code means that there are results."""
     if drawing is not None and code in DONE:
         drawing.draw_of(base)
     return code

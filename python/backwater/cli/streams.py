@@ -1,4 +1,4 @@
-"""Standard output and standard error, which nobody has to read to their end."""
+"""Standard output and standard error, whose readers may stop early."""
 
 from __future__ import annotations
 
@@ -11,7 +11,7 @@ if TYPE_CHECKING:
 
 
 def escaped(text: str, encoding: str) -> str:
-    """Give a text with what an encoding lacks as JSON escapes it."""
+    """Return a text in which JSON escapes replace the characters that an encoding lacks."""
 
     def one(char: str) -> str:
         try:
@@ -27,13 +27,13 @@ def escaped(text: str, encoding: str) -> str:
 class Unheard:
     """A stream whose loss ends no work: `| head` and `2>&1 | grep -q` change neither work nor code.
 
-    After it is lost, what is written goes nowhere.
+    Once it is lost, output is discarded.
     """
 
     def __init__(self, stream: TextIO) -> None:
         self._stream = stream
         self.lost: OSError | None = None
-        """Why it takes no more. A `BrokenPipeError`: its reader has heard enough."""
+        """The error of its loss. A `BrokenPipeError`: its reader has stopped reading."""
 
     def __getattr__(self, name: str) -> Any:  # noqa: ANN401 - as the stream has it
         return getattr(self._stream, name)
@@ -43,7 +43,7 @@ class Unheard:
         try:
             return self._stream.write(text)
         except UnicodeEncodeError:
-            # Where output is ASCII, as with PYTHONIOENCODING=ascii, JSON stays JSON this way.
+            # JSON stays JSON this way if output is ASCII, as with PYTHONIOENCODING=ascii.
             return self._stream.write(escaped(text, self._stream.encoding))
         except OSError as error:
             self._lose(error)
@@ -55,14 +55,14 @@ class Unheard:
             self.write(line)
 
     def flush(self) -> None:
-        """Have all that was written go where it goes to."""
+        """Flush the stream."""
         try:
             self._stream.flush()
         except OSError as error:
             self._lose(error)
 
     def _lose(self, error: OSError) -> None:
-        """Let what is left, in the stream's buffer too, go nowhere."""
+        """Discard all further output, also that in the stream's buffer."""
         self.lost = error
         null = os.open(os.devnull, os.O_WRONLY)
         os.dup2(null, self._stream.fileno())

@@ -1,8 +1,8 @@
-"""What `compare` and `why` speak of: a scenario, perhaps with changes of its own, or results.
+"""Reads the subjects of `compare` and `why`: a scenario, perhaps with changes, or results.
 
     FILE[@VARIANT][+MECHANISM...][,KEY=VALUE...]
 
-No shell takes any of it apart: `mine.toml@sfc+ecn,sfc.threshold=150KB,ecn.kmin=100KB`.
+No character of it is special to a shell: `mine.toml@sfc+ecn,sfc.threshold=150KB,ecn.kmin=100KB`.
 """
 
 from __future__ import annotations
@@ -26,30 +26,30 @@ if TYPE_CHECKING:
     from backwater.scenario import Scenario
 
 GRAMMAR = (
-    "FILE, FILE@VARIANT, or a directory that `backwater run --out` wrote, each perhaps with "
-    "+MECHANISM and ,KEY=VALUE behind it, as in mine.toml@sfc+ecn,sfc.threshold=150KB"
+    "FILE, FILE@VARIANT, or a directory that `backwater run --out` wrote, each perhaps followed by "
+    "+MECHANISM and ,KEY=VALUE, as in mine.toml@sfc+ecn,sfc.threshold=150KB"
 )
 VARIANT, MECHANISM, SETTING = "@+,"
 Wrong = InputError | ScenarioError
-"""Why a scenario cannot be run."""
+"""The error of a scenario that cannot be run."""
 OPENING, CLOSING = "[{", "]}"
 
 
 @dataclass(frozen=True)
 class Subject:
-    """A scenario with its settings, and what there already is of it."""
+    """A scenario with its settings, and its existing runs."""
 
     label: str
-    """As it was asked for."""
+    """The text on the command line."""
     name: str
-    """The same without the directory of its file."""
+    """The label without the directory of the file."""
     scenario: Scenario
     settings: list[tuple[str, str]]
-    """What is set in it, for all and for it alone."""
+    """The settings for all scenarios, and those of this scenario alone."""
     runs: list[Run]
-    """Of a result directory: its run, or the runs of its seeds."""
+    """The run of a result directory, or the runs of its seeds."""
     control: str | None = None
-    """Of a result directory: the control that only its program has; then nothing can be run."""
+    """The control of a result directory that only its program has; then nothing can be run."""
 
     @property
     def seed(self) -> int:
@@ -58,7 +58,7 @@ class Subject:
 
     @property
     def skipped(self) -> list[str]:
-        """Say which settings for all change nothing here, a sentence each."""
+        """Sentences about the settings for all scenarios that change nothing here."""
         return [
             f"{self.label}: skipped --set {one['key']}={one['value']}: {one['reason']}"
             for one in self.scenario.skipped
@@ -70,7 +70,7 @@ def subjects(
     selection: Selection = AS_IT_IS,
     wrong: dict[str, Wrong] | None = None,
 ) -> list[Subject]:
-    """Read what a command is given.
+    """Read the subjects of a command.
 
     The variant of `selection` applies to files that name none. A setting of a mechanism applies
     where the mechanism is on; if it is on nowhere, that is an error. `wrong` collects the errors of
@@ -106,8 +106,7 @@ def _subject(
         if run.manifest.get("changed"):
             when = "; ".join(told(run.manifest["changed"]))
             raise InputError(
-                f"{text}: values were changed under way ({when}): "
-                "it is a run of no scenario, so it cannot be repeated or stand for one",
+                f"{text}: values changed during the run ({when}), so no scenario repeats it",
                 "give a scenario that has these values from its start",
             )
     control = stand_in(runs[0]) if runs else None
@@ -123,8 +122,8 @@ def _subject(
     own = _settings(text, rest)
     if not alone and any(key == "seed" for key, _ in own):
         raise InputError(
-            f"{text}: a seed of one scenario: all run with the same, and differ seed by seed",
-            "--seeds, or --set seed=N, is for all",
+            f"{text}: sets the seed of one scenario, and all must run with the same seeds",
+            "use --seeds, or --set seed=N, for all",
         )
     names = [name for name in switched.split(MECHANISM) if name]
     if any(VARIANT in name for name in names):
@@ -132,14 +131,14 @@ def _subject(
     settings = [*pairs, *own]
     scenario = changed(scenario, settings, [*mechanisms, *names], where_on=True)
     _check_on(text, text[: len(text) - len(rest)], own, scenario)
-    # With other settings it is another scenario, of which there is nothing yet.
+    # With other settings it is another scenario, which has no runs yet.
     same = not names and not mechanisms and len(scenario.skipped) == len(settings)
     name = path.name.removesuffix(".toml") + text[len(place) :]
     return Subject(text, name, scenario, settings, runs if same else [], control)
 
 
 def _of_variant(texts: Sequence[str], variant: str) -> list[str]:
-    """Give the files that name no variant this one. Raises `InputError` if each names one."""
+    """Add a variant to the files that name none. Raises `InputError` if each names one."""
     found = []
     for text in texts:
         place = _place(text)
@@ -153,12 +152,12 @@ def _of_variant(texts: Sequence[str], variant: str) -> list[str]:
 
 
 def folders(texts: Sequence[str]) -> list[Path]:
-    """Give the result directories among what a command is given."""
+    """Return the result directories among the subjects of a command."""
     return [Path(place) for place in _places(texts) if _is_folder(place)]
 
 
 def files(texts: Sequence[str]) -> list[Path]:
-    """Give the scenario files among what a command is given."""
+    """Return the scenario files among the subjects of a command."""
     return [Path(place) for place in _places(texts) if place != "-" and not _is_folder(place)]
 
 
@@ -167,7 +166,10 @@ def _is_folder(place: str) -> bool:
 
 
 def _places(texts: Sequence[str]) -> list[str]:
-    """Give the files and directories of several texts; a variant alone is told its file."""
+    """Return the files and directories of several texts.
+
+    The error of a variant without a file names the file that has it.
+    """
     found = []
     for text in texts:
         try:
@@ -182,7 +184,7 @@ def _places(texts: Sequence[str]) -> list[str]:
 
 
 def _place(text: str) -> str:
-    """Give the file or directory that a text begins with: the longest that there is."""
+    """Return the longest existing file or directory that a text begins with."""
     ends = [n for n, letter in enumerate(text) if letter in (VARIANT, MECHANISM, SETTING)]
     for end in (len(text), *reversed(ends)):
         if text[:end] == "-" or (end and _exists(Path(text[:end]))):
@@ -195,7 +197,7 @@ def _exists(path: Path) -> bool:
 
 
 def _variant(text: str, known: Sequence[str]) -> str:
-    """Give the variant that a text begins with; its name may hold what else ends it."""
+    """Return the variant that a text begins with; its name may contain `+` and `,`."""
     for name in sorted(known, key=len, reverse=True):
         if text.startswith(name) and text[len(name) :][:1] in ("", MECHANISM, SETTING):
             return name
@@ -203,7 +205,7 @@ def _variant(text: str, known: Sequence[str]) -> str:
 
 
 def _settings(text: str, rest: str) -> list[tuple[str, str]]:
-    """Read `,KEY=VALUE,KEY=VALUE`; commas within quotes or brackets are of a value."""
+    """Read `,KEY=VALUE,KEY=VALUE`; a comma within quotes or brackets belongs to a value."""
     parts: list[str] = []
     depth, quote = 0, ""
     for letter in rest:
@@ -228,7 +230,7 @@ def _settings(text: str, rest: str) -> list[tuple[str, str]]:
 
 
 def _check_on(text: str, before: str, own: Sequence[tuple[str, str]], scenario: Scenario) -> None:
-    """Refuse a scenario's own setting of a mechanism that is off there.
+    """Refuse a setting of one scenario if its mechanism is off there.
 
     `before` is the text before the settings.
     """
@@ -247,7 +249,7 @@ def _scenario_of(run: Run, path: Path) -> Scenario:
 
 
 def _original(run: Run) -> Scenario | None:
-    """The file that a run was made from, where its flow tables lie; None if it has changed."""
+    """Return the scenario from the file of a run, beside its flow tables; None if it changed."""
     facts = run.manifest
     settings = [f"{key}={value}" for key, value in (facts.get("set") or {}).items()]
     try:

@@ -1,4 +1,4 @@
-"""`backwater sweep`: run a scenario at many points, and keep all of them in one dataset."""
+"""`backwater sweep`: run a scenario at many points, and keep all results in one dataset."""
 
 from __future__ import annotations
 
@@ -6,12 +6,12 @@ from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
 
-from backwater.cli.arguments import FORMS, Changes, Force, Json, JsonProgress, Out
+from backwater.cli.arguments import FORMS, Force, Json, JsonProgress, Out
 from backwater.cli.figures import DONE, Figures
 from backwater.cli.options import exclusive
 from backwater.cli.output import message, show, write, write_json
 from backwater.cli.sweep_estimate import counted, foresee, searching
-from backwater.cli.sweep_plan import sweeping
+from backwater.cli.sweep_plan import PlanOptions, sweeping
 from backwater.cli.targets import Kind, writable
 from backwater.cli.views import View
 from backwater.cli.workers import Cluster, here
@@ -24,9 +24,9 @@ if TYPE_CHECKING:
     from backwater.sweep.run import Sweeping
 
 FAILED = 1
-# Seconds that worker processes take to start, at least.
+# The least time in which worker processes start, in s.
 _ALONE = 1.5
-# Different errors of points that are told.
+# Different errors of points that are shown.
 _ERRORS = 5
 
 
@@ -38,71 +38,7 @@ def sweep(
         str, typer.Argument(help=f"A scenario or the file of a sweep, {FORMS}.", metavar="FILE")
     ],
     *,
-    vary: Annotated[
-        list[str] | None,
-        typer.Option(
-            "--vary",
-            metavar="KEY=VALUES",
-            help='Values of a key: a list "3us,6us", a range "A..B step C" or "A..B in N". Like '
-            "--set, it switches no mechanism on.",
-        ),
-    ] = None,
-    many: Annotated[
-        str | None,
-        typer.Option("--seeds", metavar="N|A..B", help="N seeds, or those from A to B."),
-    ] = None,
-    variants: Annotated[
-        list[str] | None,
-        typer.Option("--variant", metavar="NAME,NAME", help="Variants of the file to be run."),
-    ] = None,
-    zipped: Annotated[
-        list[str] | None,
-        typer.Option("--zip", metavar="KEY,KEY", help="Keys whose values go together in order."),
-    ] = None,
-    where: Annotated[
-        list[str] | None,
-        typer.Option("--where", metavar="CONDITION", help="Only points at which this holds."),
-    ] = None,
-    sample: Annotated[
-        str | None,
-        typer.Option("--sample", metavar="HOW N", help='Draw N points: "random 200" or "lhs 200".'),
-    ] = None,
-    sample_seed: Annotated[
-        int | None, typer.Option("--sample-seed", min=0, help="Seed of the samples; 1 by default.")
-    ] = None,
-    goal: Annotated[
-        str | None,
-        typer.Option(
-            "--goal",
-            metavar="GOAL",
-            help='What is sought: "largest KEY in A..B where CONDITION", "smallest …", or "METRIC '
-            'min where CONDITION".',
-        ),
-    ] = None,
-    trials: Annotated[
-        int | None,
-        typer.Option(
-            "--trials", metavar="N", help="Sets of values that a search tries; 60 by default."
-        ),
-    ] = None,
-    base: Annotated[
-        str | None,
-        typer.Option(
-            "--base",
-            metavar="VARIANT",
-            help='What the answer is held against: a variant, or "" for the file without one. By '
-            "default the first variant's own values.",
-        ),
-    ] = None,
-    changes: Changes,
-    metrics: Annotated[
-        list[str] | None,
-        typer.Option("--metric", metavar="NAME", help="A metric to keep beside the usual ones."),
-    ] = None,
-    keep: Annotated[
-        list[str] | None,
-        typer.Option("--keep", metavar="TABLE", help="Keep a table of each run, too: flows."),
-    ] = None,
+    options: PlanOptions,
     out: Out = None,
     force: Force = False,
     dry: Annotated[
@@ -111,12 +47,12 @@ def sweep(
     workers: Annotated[
         int | None,
         typer.Option(
-            "--workers", metavar="N", help="Processes on this machine; one a core by default."
+            "--workers", metavar="N", help="Processes on this machine; by default one per core."
         ),
     ] = None,
     memory: Annotated[
         str | None,
-        typer.Option("--memory", metavar="SIZE", help="Limit of each of these, as 2GB."),
+        typer.Option("--memory", metavar="SIZE", help="Memory limit of each process, as in 2GB."),
     ] = None,
     cluster: Cluster,
     figures: Figures,
@@ -125,39 +61,22 @@ def sweep(
 ) -> int:
     """Run a scenario at many points of its parameters, with several seeds, into one dataset.
 
-    All combinations of the values are run, with each variant and seed; --zip has keys go together,
+    All combinations of the values are run, with each variant and seed; --zip varies keys together,
     --sample draws points, --where leaves some out. FILE is a scenario, or a file with a table
-    `sweep` that says the same as the options, and names a scenario.
-    The same command goes on where an earlier one was stopped or killed. Values and seeds that are
-    added run what is new. Another scenario or build is refused, and --force does all anew.
-    A point that fails is a row with its error, and the others go on; the same command tries it
-    again.
+    `sweep` that has the same entries as the options, and names a scenario.
+    The same command resumes a sweep that was stopped or killed. With more values or seeds it runs
+    only new points. Another scenario or build is refused; --force repeats all points.
+    A point that fails is a row with its error, and the others go on; the same command repeats it.
     Points run in processes on this machine, on a Dask cluster (--scheduler), or in jobs of SLURM.
-    With --goal only points that lead to an answer are run: thresholds are bisected, with all seeds
-    at each value; a best point is sought by Optuna where intervals are varied, or with --trials,
-    and else among all points. The answer is told with its interval, and against a base.
-    `backwater query` and `backwater.open_sweep` read the dataset, `backwater status` says how far
-    it is. --figure draws a figure of it for a paper or a slide.
+    With --goal only points that lead to an answer are run. Thresholds are bisected, with all seeds
+    at each value. A best point is sought by Optuna if intervals are varied or --trials is given,
+    and otherwise among all points. The answer has its interval, and is compared with a base.
+    `backwater query` and `backwater.open_sweep` read the dataset, `backwater status` shows its
+    progress. --figure draws a figure of it for a paper or a slide.
     """
-    given = {
-        "vary": vary,
-        "variants": variants,
-        "seeds": many,
-        "zip": zipped,
-        "where": where,
-        "sample": sample,
-        "sample_seed": sample_seed,
-        "goal": goal,
-        "trials": trials,
-        "base": base,
-        "metrics": metrics,
-        "keep": keep,
-        "with": changes.mechanisms,
-        "set": changes.settings,
-    }
     if workers is not None and not 1 <= workers <= 1024:
-        raise InputError(f"--workers {workers}: not from 1 to 1024", "one a core is the default")
-    asked = sweeping(file, given, out)
+        raise InputError(f"--workers {workers}: not from 1 to 1024", "the default is one per core")
+    asked = sweeping(file, options, out)
     writable(json, Kind.JSON, file)
     drawing = figures.drawing(file)
     jobs = cluster.jobs()
@@ -221,7 +140,7 @@ def _carry_out(
     if stop.is_set() and not asked.over(state):
         message(
             f"{stop}; {state.done} of {state.points} points are done in {asked.directory}",
-            "hint: the same command goes on",
+            "hint: the same command resumes it",
         )
         return stop.exit_code
     if asked.answer is not None:
@@ -255,7 +174,7 @@ def carry_out_here(asked: Sweeping) -> None:
 
 
 def _told(asked: Sweeping, state: State) -> dict[str, Any]:
-    """Give what came of a sweep, as JSON has it."""
+    """Return the outcome of a sweep, as it is in JSON."""
     from backwater.manifest import SWEEP, read_manifest
     from backwater.sweep.dataset import Sweep
 

@@ -1,4 +1,4 @@
-"""The goal of `backwater sweep`: what it adds to a plan, and how its answer is told."""
+"""The goal of `backwater sweep`: its additions to a plan, and the output of its answer."""
 
 from __future__ import annotations
 
@@ -18,6 +18,7 @@ if TYPE_CHECKING:
     from collections.abc import Callable, Mapping, Sequence
     from pathlib import Path
 
+    from backwater.cli.sweep_plan import PlanOptions
     from backwater.scenario import Scenario
     from backwater.sweep.goal import Goal
     from backwater.sweep.plan import Plan
@@ -26,77 +27,76 @@ if TYPE_CHECKING:
     from backwater.sweep.values import Axis, Value
 
 TRIED = 60
-"""Sets of values that a search tries, unless --trials says otherwise."""
+"""Sets of values that a search tries by default."""
 MOST_TRIALS = 100_000
 
 
-def sought(axes: tuple[Axis, ...], given: Mapping[str, Any]) -> tuple[tuple[Axis, ...], bool]:
-    """Give the axes with that of the goal, and whether a search chooses their values.
+def sought(axes: tuple[Axis, ...], options: PlanOptions) -> tuple[tuple[Axis, ...], bool]:
+    """Return the axes with that of the goal, and whether a search chooses their values.
 
     Raises `InputError`.
     """
-    trials = given["trials"]
-    if given["goal"] is None:
+    trials = options.trials
+    if options.goal is None:
         for option in ("trials", "base"):
-            if given[option] is not None:
-                raise InputError(f"--{option}: there is no goal", '--goal "METRIC min" as well')
+            if getattr(options, option) is not None:
+                raise InputError(f"--{option}: needs a goal", 'add --goal "METRIC min"')
         return axes, False
     from backwater.sweep.goal import Goal, stepped
 
-    goal = Goal.of(given["goal"])
+    goal = Goal.of(options.goal)
     if trials is not None and not 1 <= trials <= MOST_TRIALS:
         raise InputError(f"--trials {trials}: not from 1 to {MOST_TRIALS}")
     if not goal.threshold:
-        if not axes and len(given["variants"] or ()) == 0:
-            raise InputError(
-                f"--goal {goal.text}: nothing is varied", '--vary "KEY=A..B" says where to look'
-            )
-        if trials is not None and given["sample"] is not None:
+        if not axes and len(options.variants or ()) == 0:
+            raise InputError(f"--goal {goal.text}: nothing is varied", 'add --vary "KEY=A..B"')
+        if trials is not None and options.sample is not None:
             raise InputError("--trials and --sample exclude each other", "give one of them")
         if trials is not None and not axes:
-            raise InputError("--trials: nothing is varied", '--vary "KEY=A..B" as well')
+            raise InputError("--trials: nothing is varied", 'add --vary "KEY=A..B"')
         intervals = any(one.interval is not None for one in axes)
-        searched = trials is not None or (intervals and given["sample"] is None)
-        if searched and given["zip"]:
+        searched = trials is not None or (intervals and options.sample is None)
+        if searched and options.zip:
             raise InputError("--zip: a search draws each key alone", "give --vary lists or steps")
         return axes, searched
     for option in ("trials", "sample"):
-        if given[option] is not None:
+        if getattr(options, option) is not None:
             raise InputError(
                 f"--{option}: a threshold is bisected, not drawn", f"leave --{option} out"
             )
-    if any(goal.key in group for group in given["zip"] or ()):
+    if any(goal.key in group for group in options.zip or ()):
         raise InputError(f"--zip: {goal.key} is sought alone", "leave it out of --zip")
     mine = [n for n, one in enumerate(axes) if one.key == goal.key]
     if goal.axis is not None:
         if mine:
             raise InputError(
-                f"--goal {goal.text}: --vary {goal.key} gives its values, too", "give one of them"
+                f"--goal {goal.text}: --vary {goal.key} also has its values", "give one of them"
             )
         return (*axes, goal.axis), False
     if not mine:
         raise InputError(
-            f"--goal {goal.text}: nothing says among which values of {goal.key}",
+            f"--goal {goal.text}: has no range of {goal.key}",
             f'"largest {goal.key} in A..B where …", or --vary "{goal.key}=A..B step C"',
         )
     return tuple(stepped(one) if n in mine else one for n, one in enumerate(axes)), False
 
 
-def seek(asked: Sweeping, given: Mapping[str, Any], cases: Callable[[str], Scenario]) -> None:
-    """Have a sweep search for its goal. `cases` gives variants of the file. Raises `InputError`."""
+def seek(asked: Sweeping, options: PlanOptions, cases: Callable[[str], Scenario]) -> None:
+    """Have a sweep search for its goal; `cases` returns variants. Raises `InputError`."""
     from backwater.sweep.answer import Answering, answered
     from backwater.sweep.goal import Goal
     from backwater.sweep.legal import examples
     from backwater.sweep.seek import Grid, Thresholds, Trials
 
-    goal, plan = Goal.of(given["goal"]), asked.plan
+    assert options.goal is not None
+    goal, plan = Goal.of(options.goal), asked.plan
     keys = [axis.key for axis in plan.axes]
     more = goal.see(keys)
     check_labels(more, list(examples(plan).values()))
     asked.metrics = tuple(dict.fromkeys([*asked.metrics, *(one.name for one in more)]))
     if plan.searched and not goal.threshold:
         _check_references(goal, plan)
-    called, base = base_batch(plan, given["base"], cases)
+    called, base = base_batch(plan, options.base, cases)
     asked.beside = [] if base is None else [base]
 
     def make() -> Seeking:
@@ -106,8 +106,8 @@ def seek(asked: Sweeping, given: Mapping[str, Any], cases: Callable[[str], Scena
             return Grid(plan, asked.beside)
         from backwater.sweep.trials import storage
 
-        count = TRIED if given["trials"] is None else given["trials"]
-        seed = 1 if given["sample_seed"] is None else given["sample_seed"]
+        count = TRIED if options.trials is None else options.trials
+        seed = 1 if options.sample_seed is None else options.sample_seed
         return Trials(plan, goal, count, seed, storage(asked.directory / TRIALS), asked.beside)
 
     def answering(seeking: Seeking, rounds: Sequence[Batch], rows: Rows) -> dict[str, Any]:
@@ -122,21 +122,21 @@ def seek(asked: Sweeping, given: Mapping[str, Any], cases: Callable[[str], Scena
     elif not plan.searched:
         asked.most = len(plan.points) + extra
     else:
-        count = TRIED if given["trials"] is None else given["trials"]
+        count = TRIED if options.trials is None else options.trials
         asked.most = count * len(plan.seeds) + extra
     asked.seeking, asked.answering = make, answering
 
 
 def _check_references(goal: Goal, plan: Plan) -> None:
-    """Refuse a search by what is held against something that is searched. Raises `InputError`."""
+    """Refuse a search by a metric whose reference the search changes. Raises `InputError`."""
     from backwater.sweep.references import moved
     from backwater.sweep.words import hints
 
     for one in moved(plan, [name for name, _ in goal.metrics]):
         name, (of, _) = one.metric.name, one.metric.held_against or ("", "")
         raise InputError(
-            f"--goal {goal.text}: {name} is held against {of}, which {one.key} changes: who is "
-            "better depends on that",
+            f"--goal {goal.text}: {name} is relative to {of}, which {one.key} changes, so its "
+            "values cannot be compared",
             next(iter(hints(goal.text, [{"metric": name, "instead": one.metric.instead}])), None),
         )
 
@@ -144,9 +144,9 @@ def _check_references(goal: Goal, plan: Plan) -> None:
 def base_batch(
     plan: Plan, variant: str | None, cases: Callable[[str], Scenario]
 ) -> tuple[str, Batch | None]:
-    """Give what an answer is held against, and its points: a variant with its own values.
+    """Return the name and the points of the base of an answer: a variant with its own values.
 
-    There is none if nobody has asked for it, and the scenario is refused with its own values.
+    Without `--base`, a scenario that is refused with its own values has no base.
     """
     from backwater.sweep.seek import Batch
 
@@ -169,18 +169,18 @@ def base_batch(
 
 
 def _case(name: str, cases: Callable[[str], Scenario]) -> Scenario:
-    """Give the variant that `--base` names. Raises `InputError` if there is none."""
+    """Return the variant that `--base` names. Raises `InputError` if the file lacks it."""
     known = cases("").variants
     if name and name not in known:
-        there = f"there are {', '.join(known)}, and " if known else ""
+        variants = f"one of {', '.join(known)}; " if known else ""
         raise InputError(
-            f"--base {name}: there is no such variant", f'{there}"" is the file without a variant'
+            f"--base {name}: is not a variant", f'{variants}"" is the file without a variant'
         )
     return cases(name)
 
 
 def _own(one: Axis, text: str | None) -> Value | None:
-    """Read a scenario's own value of a key; None: it is not set, as where it is absent."""
+    """Return a scenario's own value of a key; None if it is not set or absent."""
     from backwater.sweep.values import axis
 
     if text is None or text == "absent":
@@ -193,7 +193,7 @@ def _own(one: Axis, text: str | None) -> Value | None:
 
 
 def show_answer(directory: Path, answer: dict[str, Any], *, loud: bool) -> bool:
-    """Print an answer, and keep it with its figures; false: there is none."""
+    """Print an answer, and keep it with its figures. Return whether there is an answer."""
     from backwater.report.sweep import sweep_page
     from backwater.sweep.dataset import Sweep as Dataset
     from backwater.sweep.words import front, tables, words

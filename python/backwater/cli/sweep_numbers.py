@@ -1,4 +1,4 @@
-"""What a sweep came to, at the end of its command: its main metrics, point by point or extremes."""
+"""Prints the main metrics of a sweep at the end of its command, by point or as extremes."""
 
 from __future__ import annotations
 
@@ -15,7 +15,7 @@ if TYPE_CHECKING:
     from pathlib import Path
 
 ROWS = 16
-"""Sets of values that have a row each; of more, the least and the greatest of each metric."""
+"""Up to so many sets of values get a row each; more get the extremes of each metric."""
 METRICS = 3
 
 

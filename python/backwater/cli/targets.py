@@ -1,4 +1,4 @@
-"""Files that output is to go to. What people have written is never replaced, whatever its name."""
+"""Checks of output files. A file that a person wrote is never replaced, whatever its name."""
 
 from __future__ import annotations
 
@@ -20,16 +20,16 @@ if TYPE_CHECKING:
 
 # A pcapng file begins with the type of a section header block.
 SECTION = b"\x0a\x0d\x0d\x0a"
-# Within so many octets a report and a capture name who has written them.
+# A report and a capture name their writer within so many octets.
 HEAD = 1024
 
 
 class Kind(Enum):
-    """What is to be written; an earlier file of the same kind may be replaced."""
+    """The kind of an output file, which may replace an earlier file of its kind."""
 
     JSON = "JSON"
-    REPORT = "report of Backwater's"
-    CAPTURE = "capture of Backwater's"
+    REPORT = "report by Backwater"
+    CAPTURE = "capture by Backwater"
     SCENARIO = "scenario"
     SVG = "SVG"
     PNG = "PNG"
@@ -38,10 +38,10 @@ class Kind(Enum):
 
 
 def writable(target: str | None, kind: Kind, *inputs: str | os.PathLike[str] | None) -> None:
-    """Complain about an output file that cannot be written before the work is done, not after.
+    """Refuse an output file that cannot be written, before the work is done.
 
-    `inputs` are files that the command reads: none of them is replaced. Raises `InputError` for a
-    name that stands for something else, `ResultError` where the system does not let it be written.
+    `inputs` are files that the command reads, and may not be replaced. Raises `InputError` for the
+    name of another kind of file, and `ResultError` if the system refuses to write.
     """
     if target is None or target == "-":
         return
@@ -57,17 +57,17 @@ def writable(target: str | None, kind: Kind, *inputs: str | os.PathLike[str] | N
             _check_replaceable(path, kind, inputs)
     except OSError as error:
         raise ResultError(
-            f"{path}: cannot be looked into: {error.strerror or error}", "name another file"
+            f"{path}: cannot be read: {error.strerror or error}", "name another file"
         ) from None
     if not os.access(path if path.exists() else path.absolute().parent, os.W_OK):
         raise ResultError(f"{path}: cannot be written: permission denied", "name another file")
 
 
 def replaced(path: Path, kind: Kind) -> bool:
-    """Whether there is a file whose place the output would take. Raises `OSError`.
+    """Whether the output would replace an existing file. Raises `OSError`.
 
-    What is no regular file is written to, and so are this process's own streams. A capture is
-    written anew even there: it does not go through them.
+    Devices, pipes and this process's own streams are written to, not replaced. A capture does not
+    go through the streams, so it replaces their files.
     """
     try:
         there = path.stat()
@@ -84,7 +84,7 @@ def _check_replaceable(
     for one in inputs:
         if one is not None and Path(one).exists() and path.samefile(one):
             raise InputError(
-                f"{path}: is what the command reads, and would be replaced", "name another file"
+                f"{path}: is an input of the command, and would be replaced", "name another file"
             )
     if part_of_results(path.resolve()):
         raise InputError(
@@ -93,20 +93,20 @@ def _check_replaceable(
     with path.open("rb") as file:
         if os.fstat(file.fileno()).st_size and not _LOOKS[kind](file):
             raise InputError(
-                f"{path}: is there and is no {kind.value}",
-                "name another file, or remove this one first: it would be replaced",
+                f"{path}: exists, is no {kind.value}, and would be replaced",
+                "name another file, or remove this one first",
             )
 
 
 def _json(file: BinaryIO) -> bool:
-    """Whether it is an object or a list. A TOML file may begin like one, but never is one."""
+    """Whether a file is an object or a list, which a TOML file may begin like."""
     size = os.fstat(file.fileno()).st_size
     if size <= LONGEST:
         try:
             return isinstance(json.loads(file.read()), dict | list)
         except (ValueError, RecursionError):
             return False
-    # Longer than any scenario: what it begins and ends with is enough.
+    # It is longer than any scenario, so its first and last octets suffice.
     first = file.read(1)
     file.seek(-2, os.SEEK_END)
     return (first, file.read().rstrip()[-1:]) in ((b"{", b"}"), (b"[", b"]"))

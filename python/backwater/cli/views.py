@@ -1,7 +1,7 @@
-"""Texts and tables as lines, laid out here where that is plain: importing `rich` takes 50 ms.
+"""Lays out plain texts and tables without `rich`, whose import takes 50 ms.
 
-Plain is what needs no colour, is ASCII, and has no word that is wider than its room. Anything else
-is laid out by `rich`. A test holds both to the same lines.
+A text or table is plain if it has no colour, is ASCII, and has no word that is wider than its room.
+`rich` lays out everything else. A test compares the lines of both.
 """
 
 from __future__ import annotations
@@ -25,7 +25,7 @@ _WORDS = re.compile(r"\s*\S+\s*")
 
 @dataclass
 class Column:
-    """A column of a table, as `rich` has it."""
+    """A column of a table, with options of `rich`."""
 
     header: str = ""
     justify: Literal["left", "right"] = "left"
@@ -38,7 +38,7 @@ class Column:
 
 @dataclass
 class View:
-    """A table in the house's form. A cell is a text, or a `rich.text.Text` if it has a colour."""
+    """A table without lines. A cell is a text, or a `rich.text.Text` if it has a colour."""
 
     columns: list[Column] = field(default_factory=list)
     show_header: bool = True
@@ -48,7 +48,7 @@ class View:
         self.columns.append(Column(header, **options))
 
     def add_row(self, *cells: Any) -> None:  # noqa: ANN401 - texts of both kinds
-        """Add a row. Names come from scenarios and files: nothing in them commands a terminal."""
+        """Add a row. Control characters in names from scenarios and files are made visible."""
         left = [""] * (len(self.columns) - len(cells))
         for column, cell in zip(self.columns, [*cells, *left], strict=True):
             column.cells.append(visible(cell) if isinstance(cell, str) else cell)
@@ -60,11 +60,11 @@ class View:
 
     @property
     def least(self) -> int:
-        """Columns that it takes whatever room there is: those whose width is given."""
+        """The least width of the table: that of the columns with a given width."""
         return sum(c.width or 0 for c in self.columns) + GAP * (len(self.columns) - 1)
 
     def rich(self) -> Table:
-        """Give the table as `rich` prints it."""
+        """Return the table as a table of `rich`."""
         from rich.table import Table
         from rich.text import Text
 
@@ -83,7 +83,7 @@ class View:
         return made
 
     def lines(self, room: int) -> list[str] | None:
-        """Give its lines; None: it is not plain."""
+        """Return the lines of the table; None if it is not plain."""
         found = [
             [*([c.header] if self.show_header else []), *map(str, c.cells)] for c in self.columns
         ]
@@ -94,7 +94,7 @@ class View:
         free = [n for n, c in enumerate(self.columns) if c.width is None and not c.no_wrap]
         over = sum(widths) + GAP * (len(widths) - 1) - room
         if over > 0:
-            # One column that gives way has one way to do so.
+            # Only the widest column is narrowed here; `rich` narrows several.
             if not free:
                 return None
             widest = max(free, key=lambda n: widths[n])
@@ -132,9 +132,9 @@ class View:
 
 
 def wrapped(text: str, width: int, *, fold: bool = False) -> list[str] | None:
-    """Give the lines of a text, broken between words; None: it is not plain.
+    """Return the lines of a text, broken between words; None if it is not plain.
 
-    With `fold` words that are wider than that go on below.
+    With `fold` words that are wider than `width` continue below.
     """
     if _BROKEN.search(text):
         return None

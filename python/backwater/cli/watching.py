@@ -1,7 +1,7 @@
 """`backwater run --watch`: runs a scenario again each time that its file is saved.
 
-A file is looked at five times a second, by time, size and inode: that sees editors which write anew
-and those which replace, on every file system, and takes no processor time to speak of.
+Time, size and inode of a file are read five times a second. This detects editors that overwrite a
+file and those that replace it, on every file system, and takes hardly any processor time.
 """
 
 from __future__ import annotations
@@ -11,7 +11,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from backwater import _core
-from backwater.cli.arguments import told
+from backwater.cli.arguments import error_text
 from backwater.cli.output import message
 from backwater.errors import SIGNALLED, InputError, ResultError
 from backwater.files import regular, text_of
@@ -26,14 +26,14 @@ if TYPE_CHECKING:
     from backwater.scenario import Scenario
 
 LOOK_SECONDS = 0.2
-# Of more values than these none is told: the scenario is another one.
+# If more values than these changed, only their number is shown.
 MOST_CHANGES = 12
 
 Marks = list[tuple[str, int, int, int]]
 
 
 def _marks(files: Sequence[Path]) -> Marks:
-    """What tells the files and the tables that they name from those of another time."""
+    """Return marks that change when the files, or tables that they name, change."""
     found = []
     for file in files:
         try:
@@ -50,7 +50,7 @@ def _marks(files: Sequence[Path]) -> Marks:
 
 
 def _changed(files: Sequence[Path], known: Marks) -> None:
-    """Wait until a file is another one, and its writer has done."""
+    """Wait until a file has changed, and its writer is done."""
     while True:
         time.sleep(LOOK_SECONDS)
         now = _marks(files)
@@ -65,7 +65,7 @@ def _values(case: Scenario) -> dict[str, str]:
 
 
 def differences(before: dict[str, str], after: dict[str, str]) -> Iterator[str]:
-    """Say which values are others than before."""
+    """Yield a line for each changed value."""
     keys = [key for key in {**before, **after} if before.get(key, "none") != after.get(key, "none")]
     if len(keys) > MOST_CHANGES:
         yield f"{len(keys)} values changed"
@@ -75,7 +75,7 @@ def differences(before: dict[str, str], after: dict[str, str]) -> Iterator[str]:
 
 
 def effects(before: dict[str, float], after: dict[str, float]) -> Iterator[str]:
-    """Say how the groups' mean completion times have changed."""
+    """Yield a line for each group: its mean completion time before and after."""
     for group, value in after.items():
         if group in before:
             was = before[group]
@@ -93,7 +93,7 @@ def _means(base: Path) -> dict[str, float]:
 
 
 def _check_regular(path: Path) -> None:
-    """Refuse to read what is no file (any more): what a pipe holds does not change."""
+    """Refuse a path that is not, or no longer, a regular file: a pipe does not change."""
     if not path.exists():
         raise InputError(f"{path}: there is no such file", "--watch takes a scenario file")
     try:
@@ -108,10 +108,10 @@ def watch(
     run: Callable[[Scenario, bool], int],
     base: Path,
 ) -> int:
-    """Run what is in `files` now and whenever one of them changes, until a signal ends it.
+    """Run a scenario now and each time one of its `files` changes, until a signal.
 
-    `run` gets the scenario, and whether what is in `base` may be replaced; it gives an exit code.
-    Whatever is wrong with the scenario is said, and waits to be mended.
+    `run` takes the scenario, and whether it may replace results in `base`; it returns an exit code.
+    An error of the scenario is shown, and the next change is awaited.
     """
     paths = [Path(file) for file in files]
     for path in paths:
@@ -140,7 +140,7 @@ def watch(
                 message(*effects(means, later))
             means = later
         except (_core.ScenarioError, _core.RunError, InputError, ResultError) as error:
-            message(told(error))
+            message(error_text(error))
         what = "it is" if len(files) == 1 else "one of them is"
         message(f"watching {series(files)}: it runs again when {what} saved; Ctrl-C ends")
         _changed(paths, marks)

@@ -1,4 +1,4 @@
-"""`backwater why`: what happened in a run and why, or where two runs part."""
+"""`backwater why`: what happened in a run and why, or where two runs diverge."""
 
 from __future__ import annotations
 
@@ -23,7 +23,7 @@ RunArgument = Annotated[
     ),
 ]
 Second = Annotated[
-    str | None, typer.Argument(metavar="RUN2", help="Another one, to see where the two part.")
+    str | None, typer.Argument(metavar="RUN2", help="Another run, to show where the two diverge.")
 ]
 
 
@@ -41,18 +41,18 @@ def why(
         typer.Option(
             "--flow",
             metavar="GROUP[:N]|ID",
-            help="Itemise flow N of this group, the one of it that waited longest, or the one of "
-            "this flow_id; by default one of every group. May be given more than once.",
+            help="Itemise flow N of a group, the flow of a group that waited longest, or the flow "
+            "with a flow_id; by default one flow of every group. May be given more than once.",
         ),
     ] = None,
     json: Json = None,
 ) -> int:
-    """Explain a run: who paused whom behind what, and what flows waited for.
+    """Explain a run: which port paused which and why, and what flows waited for.
 
-    Also the first drop, ports out of headroom, flows that did not finish, deadlocks. A run whose
-    causes were not recorded (output.waits, output.pause_causes) is done again with them recorded;
-    its fingerprint must be the same. With two runs: where and when they first differ, and which
-    mechanism had fired.
+    It also shows the first drop, ports out of headroom, unfinished flows and deadlocks. A run whose
+    causes were not recorded (output.waits, output.pause_causes) is repeated with them recorded; its
+    fingerprint must be the same. For two runs it shows where and when they first differ, and which
+    mechanism had acted.
     """
     from backwater.cli.progress import Reporter, reporting
     from backwater.cli.subjects import files, folders, subjects
@@ -70,7 +70,7 @@ def why(
     foreign: list[str] = []
     with judging(*folders(names)):
         asked: list[tuple[Subject, int, Run | None]] = []
-        # All that may be wrong is said before anything is done again, which may take long.
+        # All errors are reported before a run is repeated, which may take long.
         for one in subjects(names, selection):
             message(*one.skipped)
             check_one_seed(seed, one.settings)
@@ -84,7 +84,7 @@ def why(
         writable(json, Kind.JSON, *files(names))
         for one, wanted, earlier in asked:
             if earlier and one.control is None and (ended := uncomparable(earlier)) is not None:
-                message(f"{one.label}: {ended}; it is done again to its end")
+                message(f"{one.label}: {ended}; it is repeated to its end")
             with reporting() as display:
                 listener = Reporter(1, display)
                 found.append(evidence(one.scenario, wanted, earlier, listener, one.control))
@@ -94,9 +94,9 @@ def why(
             lines += [*([f"== {name}"] if second is not None else []), *run_words(said), ""]
     document: dict[str, Any] = {"runs": [{"run": n, **t} for n, t in zip(names, told, strict=True)]}
     if second is not None and foreign:
-        # To find where they part both are done again, side by side.
+        # To find where they diverge, both would have to be repeated side by side.
         document["divergence"] = None
-        lines += [f"Where they part cannot be found here: {'; '.join(foreign)}.", ""]
+        lines += [f"Where they diverge cannot be found here: {'; '.join(foreign)}.", ""]
     elif second is not None:
         apart = diverge(found[0], found[1])
         document["divergence"] = apart

@@ -1,4 +1,4 @@
-"""The options that say which workers do the runs of a command: here, on a cluster, by SLURM."""
+"""Options that choose the workers of a command: on this machine, on a cluster, by SLURM."""
 
 from __future__ import annotations
 
@@ -25,7 +25,7 @@ class Cluster:
 
     scheduler: Annotated[
         str | None,
-        typer.Option("--scheduler", metavar="ADDRESS", help="Use a Dask scheduler that is there."),
+        typer.Option("--scheduler", metavar="ADDRESS", help="Use an existing Dask scheduler."),
     ] = None
     slurm: Annotated[
         str | None,
@@ -56,23 +56,23 @@ class Cluster:
             return clusters.scheduler(self.scheduler)
         assert jobs is not None
         clusters.check_sbatch()
-        message(f"{many(jobs.jobs, 'job')} of SLURM to be submitted; they may wait in its queue")
+        message(f"{many(jobs.jobs, 'job')} of SLURM will be submitted; they may wait in its queue")
         return Workers(lambda stop: clusters.slurm(jobs, stop), math.inf)
 
 
 def here(workers: int | None, memory: str | None) -> Workers:
-    """Give worker processes on this machine."""
+    """Return worker processes on this machine. Raises `InputError`."""
     from backwater.experiments import clusters
     from backwater.experiments.hands import Workers
     from backwater.numbers.units import size_bytes
     from backwater.optional_dependencies import see
 
-    # It takes a second to import, which a sweep without workers does not need.
+    # This only checks that it is installed: a sweep without workers need not import it.
     see("distributed", "sweep")
     limit = None if memory is None else size_bytes(memory, "--memory")
     if limit is not None and limit < clusters.LEAST_MEMORY:
         raise InputError(
-            f"--memory {memory}: too little, a process takes some 150 MB before its first point",
+            f"--memory {memory}: too little: a process needs some 150 MB before its first point",
             f"{clusters.LEAST_MEMORY // 10**6} MB or more, as in --memory 2GB",
         )
     return Workers(lambda stop: clusters.local(workers or clusters.processors(), limit, stop))

@@ -63,7 +63,7 @@ def test_why_uses_what_is_recorded(command: Command) -> None:
             (True, True) if name == "waits" else (0, 0)
         )
     two = command("why", "full", "plain.toml", code=0)
-    assert "Where they part cannot be found here: full: its control Fixed-" in two.out
+    assert "Where they diverge cannot be found here: full: its control Fixed-" in two.out
 
 
 @pytest.mark.usefixtures("runs")

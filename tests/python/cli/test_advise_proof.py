@@ -116,9 +116,9 @@ def test_a_proof_names_its_setting_and_whether_that_is_legal(
     assert f"Simulated with sfc.pause {pause}." in found["shown"]
     verdict = "The advice holds" in found["shown"] or "The advice does not hold" in found["shown"]
     assert verdict == legal == (found["holds"] is not None)
-    nothing = "is not legal by the advice, so the proof says nothing about a legal one"
+    nothing = "is not legal by the advice: these runs test no legal one"
     assert (nothing in found["shown"]) != legal
-    assert ("and not at the value in mind" in found["shown"]) == legal
+    assert ("and not at the value of the scenario or the option" in found["shown"]) == legal
 
 
 def test_headroom_is_proved_without_a_threshold(star: Path) -> None:

@@ -399,7 +399,7 @@ def test_an_interrupted_study_says_how_to_go_on(
     )
     assert f"{word}; what was simulated by then is in " in said.err
     [hint] = [line for line in said.err.splitlines() if line.startswith("hint: ")]
-    program, *again = shlex.split(hint.partition("from there: ")[2])
+    program, *again = shlex.split(hint.partition("to continue: ")[2])
     assert program == "backwater"
     command(*again)
     first, second = asked

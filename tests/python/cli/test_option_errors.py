@@ -24,8 +24,8 @@ ASKED: dict[str, str] = {
     "run hot.toml --capture s0 -o c --capture-class 9": "--capture-class: 9 is no class\nhint: 0",
     "run hot.toml --capture s0 -o c --capture-snap 0": "--capture-snap: `0` has no unit\nhint: uni",
     "run hot.toml --capture s0 -o c --capture-limit x": "--capture-limit: `x` is not a\nhint: w",
-    "run hot.toml --seed x": "--seed x: is no whole number\nhint: `backwater run --help`",
-    "run hot.toml --seed -1": "--seed -1: is less than 0\nhint: `backwater run --help`",
+    "run hot.toml --seed x": "--seed x: is not a whole number\nhint: see `backwater run --help`",
+    "run hot.toml --seed -1": "--seed -1: is less than 0\nhint: see `backwater run --help`",
     "run --from nope": "--from nope: there is no such file\nhint: `backwater run FILE --until T -",
     "advise pfc --rate x": "--rate: `x` is not a rate\nhint: write",
     "advise pfc --link-delay x": "--link-delay: `x` is not a time\nhint: write",
@@ -119,17 +119,17 @@ xoff = "340 KB"
 xon = "240 KB"
 {flow("1..2", 0, "200 KB", "incast")}
 """
-MOVED = "it comes of --set flow.incast.class=4: without that the scenario is good\nhint: name the"
+MOVED = "caused by --set flow.incast.class=4: without it the scenario is good\nhint: name the"
 COMBINED: dict[str, str] = {
     "check a.toml --set flow.incast.class=4": MOVED,
     "check a.toml --set seed=3 --set=flow.incast.class=4": MOVED,
     "run a.toml --set flow.incast.class=4": MOVED,
     "why a.toml --set flow.incast.class=4": MOVED,
     "sweep a.toml --set flow.incast.class=4 --vary pfc.xon=9KB,8KB": MOVED,
-    "run a.toml --set pfc.xoff=1KB --set flow.incast.class=4": "it comes of --set pfc.xoff=1KB\n",
+    "run a.toml --set pfc.xoff=1KB --set flow.incast.class=4": "caused by --set pfc.xoff=1KB\n",
     # No option sets it.
-    "sweep a.toml --vary flow.incast.class=4,5": "it comes of flow.incast.class=4: without that",
-    "compare a.toml a.toml,flow.incast.class=4": "it comes of flow.incast.class=4: without that",
+    "sweep a.toml --vary flow.incast.class=4,5": "caused by flow.incast.class=4: without it",
+    "compare a.toml a.toml,flow.incast.class=4": "caused by flow.incast.class=4: without it",
 }
 
 
@@ -142,7 +142,7 @@ def test_what_a_combination_makes_wrong_names_the_option(
     said = command(*shlex.split(asked), code=2)
     assert "error: a.toml:" in said.err
     assert COMBINED[asked] in said.err
-    assert said.err.count("it comes of") == 1
+    assert said.err.count("caused by") == 1
 
 
 def test_what_is_wrong_without_options_names_none(command: Command, tmp_path: Path) -> None:
@@ -150,4 +150,4 @@ def test_what_is_wrong_without_options_names_none(command: Command, tmp_path: Pa
     (tmp_path / "a.toml").write_text(text, encoding="utf-8")
     for more in ((), ("--set", "seed=3"), ("--set", "pfc.xoff=300 KB")):
         said = command("check", "a.toml", *more, code=2)
-        assert "it comes of" not in said.err
+        assert "caused by" not in said.err

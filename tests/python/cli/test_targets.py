@@ -27,8 +27,8 @@ OWN: dict[str, bytes] = {
 }
 KINDS = {
     "JSON": ("explain", "pfc.xoff", "--json"),
-    "report of Backwater's": ("report", "r", "-o"),
-    "capture of Backwater's": ("pcap", "sample"),
+    "report by Backwater": ("report", "r", "-o"),
+    "capture by Backwater": ("pcap", "sample"),
     "scenario": ("new", "--force"),
 }
 
@@ -57,8 +57,9 @@ def test_what_is_no_such_product_stays(kind: str, command: Command) -> None:
         for target in (name, "link"):
             said = command(*KINDS[kind], target)
             assert (said.code, said.out) == (2, ""), target
-            assert said.err.startswith(f"error: {target}: is there and is no {kind}\nhint: name ")
-            assert "would be replaced" in said.err
+            assert said.err.startswith(
+                f"error: {target}: exists, is no {kind}, and would be replaced\nhint: name "
+            )
         assert Path(name).read_bytes() == content
 
 
@@ -91,7 +92,7 @@ def test_what_a_command_reads_is_not_written_over(command: Command) -> None:
         own = Path("other.json").read_bytes()
         said = command(*words, "--json", "other.json")
         assert (said.code, said.out) == (2, ""), (words, said.err)
-        assert "error: other.json: is what the command reads, and would be" in said.err, words
+        assert "error: other.json: is an input of the command, and would be" in said.err, words
         assert Path("other.json").read_bytes() == own
 
 
@@ -130,7 +131,7 @@ def test_figures_take_the_place_of_figures_alone(command: Command, small: Path) 
         before = path.read_bytes()
         path.write_text("my own")
         said = command(*report, code=2)
-        assert said.err.startswith(f"error: {path}: is there and is no {path.suffix[1:].upper()}")
+        assert said.err.startswith(f"error: {path}: exists, is no {path.suffix[1:].upper()}")
         assert path.read_text() == "my own"
         path.write_bytes(before)
 
@@ -184,7 +185,7 @@ WRONG = {
     "check bad.toml --json d": "bad.toml",
     "compare broken.toml broken.toml@v --json d": "broken.toml",
     "compare bad.toml good.toml@nothing --json d": "good.toml: variant",
-    "compare good.toml --json d": "compare: one scenario",
+    "compare good.toml --json d": "compare: needs two or more",
     "why broken.toml --json d": "broken.toml",
     "why bad.toml --json d": "bad.toml",
     "sweep broken.toml --vary seed=1,2 --json d": "broken.toml",
@@ -197,7 +198,7 @@ WRONG = {
     "report nothing -o d": "nothing: neither a directory",
     "report d -o d": "d: not a result directory",
     "report d --figures good.toml": "d: not a result directory",
-    "deck nothing -o d/x/talk.pptx": "nothing: there are no results",
+    "deck nothing -o d/x/talk.pptx": "nothing: has no results",
     "deck d -o d/x/talk.pptx": "d: not a result directory",
     "export d --to csv --out good.toml": "d: ",
     "reproduce nothing --json d": "there is no study 'nothing'",

@@ -322,8 +322,8 @@ def test_a_long_table_goes_on_with_its_head() -> None:
 @pytest.mark.parametrize(
     ("given", "code", "place"),
     [
-        (["nowhere"], 1, "nowhere: there are no results"),
-        (["sfc-aidc-2025"], 1, "sfc-aidc-2025: there are no results"),
+        (["nowhere"], 1, "nowhere: has no results"),
+        (["sfc-aidc-2025"], 1, "sfc-aidc-2025: has no results"),
         (["notes.txt"], 1, "notes.txt: is a file"),
         (["."], 1, "."),
         (["run", "-o", "talk.odp"], 2, "-o talk.odp"),

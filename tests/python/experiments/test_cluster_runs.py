@@ -356,7 +356,7 @@ def test_commands_for_several_runs_take_a_cluster(
 def test_a_cluster_is_for_several_runs(command: Command, tmp_path: Path) -> None:
     (tmp_path / "case.toml").write_text(RANDOM, encoding="utf-8")
     said = command("run", "case.toml", "--scheduler", "tcp://127.0.0.1:1", code=2)
-    assert "--scheduler: is for the runs of --seeds" in said.err
+    assert "--scheduler: only runs of --seeds use a cluster" in said.err
     for words in (
         ("run", "case.toml", "--seeds", "2"),
         ("compare", "case.toml", "case.toml@larger"),

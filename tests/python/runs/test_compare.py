@@ -296,7 +296,7 @@ def test_one_scenario_that_is_wrong_leaves_the_others_compared(
         ("@nosuch", "there is no variant `nosuch`"),
         (",switch.bufer=1MB", "did you mean `buffer`?"),
         ("@slow+nothing", "nothing"),
-        (",seed=3", "a seed of one scenario"),
+        (",seed=3", "the seed of one scenario"),
         (",ecn.kmin=1KB", "+ecn switches it on"),
     ],
 )

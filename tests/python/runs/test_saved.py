@@ -291,9 +291,9 @@ def test_the_command(command: Command) -> None:
 @pytest.mark.parametrize(
     ("arguments", "said"),
     [
-        (["star.toml", "--until", "1 us"], "--until: nothing says where the run is saved"),
-        (["star.toml", "--save", "F"], "--save: nothing says when the run is saved"),
-        (["star.toml", "--every", "1 us"], "--every: nothing says where"),
+        (["star.toml", "--until", "1 us"], "--until: no file for the saved run"),
+        (["star.toml", "--save", "F"], "--save: no time at which the run is saved"),
+        (["star.toml", "--every", "1 us"], "--every: no file for"),
         (["star.toml", "--until", "9 s", "--save", "F"], "the run ends at"),
         (["star.toml", "--until", "x", "--save", "F"], "is not a time"),
         (["star.toml", "--until", "1 us", "--save", "no/F"], "there is no directory no"),
@@ -522,9 +522,8 @@ def test_a_run_with_values_changed_on_the_way_stands_for_no_scenario(
     for words in (["compare", "fork", "star.toml", "--seeds", "2"], ["why", "fork"]):
         said = command(*words)
         assert said.code == 2, words
-        assert (
-            "fork: values were changed under way (from 40.000 us on: pfc.xoff = 30 KB)" in said.err
-        )
+        changed = "values changed during the run (from 40.000 us on: pfc.xoff = 30 KB)"
+        assert f"fork: {changed}" in said.err
     command("report", "fork", "-o", "fork.html", code=0)
     page = Path("fork.html").read_text(encoding="utf-8")
     assert "from 40.000 us on: pfc.xoff = 30 KB." in page

@@ -148,7 +148,7 @@ def test_how_a_scenario_is_named(
         ("s.toml,", "nothing after a comma", "+MECHANISM"),
         ("t.toml@sfc", "no such file", "+MECHANISM"),
         ("s.toml.sfc", "no such file", "+MECHANISM"),
-        ("s.toml@sfc,seed=3", "a seed of one scenario", "--set seed=N, is for all"),
+        ("s.toml@sfc,seed=3", "the seed of one scenario", "--set seed=N, for all"),
     ],
 )
 def test_how_a_scenario_cannot_be_named(
@@ -522,7 +522,7 @@ def test_several_values_of_a_key_are_sent_to_vary(given: str, command: Command) 
         option = ("--scenario",) if words[0] == "advise" else ()
         said = command(*words, *option, f"{AIDC}@pfc", "--set", given)
         assert (said.code, said.out) == (2, "")
-        assert f"error: --set {given}: is several values, and one is set" in said.err
+        assert f"error: --set {given}: takes one value, not several" in said.err
         assert f'hint: `backwater sweep` takes several: --vary "{given}"' in said.err
     own = command("compare", AIDC, f"{AIDC}@pfc,{given}", "--plan", code=2)
     if ".." in given:
@@ -538,7 +538,7 @@ def test_several_seeds_are_sent_to_seeds(given: str, command: Command) -> None:
 def test_sets_of_hosts_and_titles_are_no_ranges(command: Command, hot: Path) -> None:
     for given in ("title=1 us..3 us, 10 KB,20 KB", "flow.hot.from=2..4"):
         said = command("check", hot.name, "--set", given)
-        assert "is several values" not in said.err
+        assert "takes one value" not in said.err
         assert said.code == 0
     said = command("check", hot.name, "--set", "flow.hot.from=0..999", code=2)
     assert "sweep" not in said.err

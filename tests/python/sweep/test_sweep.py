@@ -635,7 +635,7 @@ def test_status_says_how_far_it_is(sweep: Sweeper, command: Command, tmp_path: P
 
     write_manifest(tmp_path / "o", read_manifest(tmp_path / "o", SWEEP) | {"status": "running"})
     said = command("status", "o", code=3)
-    assert "Hot: not heard of for" in said.out
+    assert "Hot: no progress for" in said.out
     assert "33 % · 3 of 9 points done" in said.out
 
 
@@ -696,7 +696,7 @@ def test_a_page_in_place_of_a_scheduler_is_reported(command: Command, hot: Path)
         (("--memory", "3"), "--memory: `3` has no unit"),
         (("--workers", "0"), "--workers 0: not from 1 to 1024"),
         (("--seeds", "1..1000000000"), "--seeds 1..1000000000: more than 100000 seeds"),
-        (("--seeds", "5..1"), "--seeds 5..1: that is no seed at all"),
+        (("--seeds", "5..1"), "--seeds 5..1: is an empty range"),
         (("--vary", "pfc.xof=1 KB"), "--vary pfc.xof: `pfc` has no key `xof`"),
         (("--vary", "pfc.xoff=much"), "--vary pfc.xoff=much: `much` is not a size"),
         (("--vary", "topology.hosts=many"), "--vary topology.hosts=many: needs a whole number"),

@@ -12,7 +12,7 @@ from typing import Any
 import pytest
 
 import backwater
-from backwater.cli.sweep_plan import OPTIONS, sweeping
+from backwater.cli.sweep_plan import PlanOptions, sweeping
 from backwater.errors import InputError
 from backwater.plot.sweep import SweepPlots
 from backwater.report.sweep import sweep_page
@@ -32,8 +32,8 @@ from kit.tree import ROOT
 
 def sought(hot: Path, goal: str, *vary: str, **more: Any) -> dict[str, Any]:  # noqa: ANN401
     """Search, and return the answer as JSON holds it."""
-    given = dict.fromkeys(OPTIONS) | {"variants": ["pfc"], "seeds": "1..2", "vary": vary} | more
-    asked = sweeping(str(hot), given | {"goal": goal}, str(hot.parent / "o"))
+    given = {"variants": ["pfc"], "seeds": "1..2", "vary": list(vary)} | more
+    asked = sweeping(str(hot), PlanOptions(**given, goal=goal), str(hot.parent / "o"))
     asked.directory.mkdir(exist_ok=True)
     assert asked.seeking is not None
     assert asked.answering is not None

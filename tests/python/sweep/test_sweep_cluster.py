@@ -110,7 +110,7 @@ def test_killed_at_any_instant_it_comes_to_the_same_rows(
         _, said = process.communicate(timeout=60)
     if process.returncode:
         assert "Traceback" not in said
-        assert "the same command goes on" in said
+        assert "the same command resumes it" in said
     code, said = ended(place, *POINTS, "--out", "here", *alone)
     assert code == 0, said
     assert rows(place / "here") == whole
@@ -123,7 +123,7 @@ def test_ctrl_c_keeps_what_is_done_and_says_how_to_go_on(place: Path) -> None:
         _, said = process.communicate(timeout=30)
     assert process.returncode == 130
     assert "points are done in o" in said
-    assert "the same command goes on" in said
+    assert "the same command resumes it" in said
     assert "Traceback" not in said
     assert 1 < len(rows(place / "o")) < MANY
 
@@ -236,7 +236,7 @@ def test_jobs_may_wait_in_a_queue(
     monkeypatch.setattr(Drive, "run", seen)
     said = command(*FEW, "--out", "o", "--slurm", "queue=short interface=lo memory=2GB", code=0)
     assert waits == [math.inf]
-    assert "1 job of SLURM to be submitted; they may wait in its queue" in said.err
+    assert "1 job of SLURM will be submitted; they may wait in its queue" in said.err
 
 
 def test_the_script_of_a_job_is_shown(command: Command, place: Path) -> None:

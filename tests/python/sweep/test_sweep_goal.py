@@ -126,7 +126,7 @@ def test_metrics_have_their_own_units_in_conditions() -> None:
         ("drops min, drops max", "it names drops twice"),
         ("max_fct:victm min", "no group of flows is called victm"),
         ("max_fcts:victim min", "there is no such metric"),
-        ("largest pfc.xoff where drops == 0", "nothing says among which values of pfc.xoff"),
+        ("largest pfc.xoff where drops == 0", "has no range of pfc.xoff"),
         ("largest pfc.xoff in 20 KB..10 KB where drops == 0", "is empty, 20 KB is more than 10 KB"),
         ("largest pfc.xoff in 20 KB where drops == 0", "has one value"),
         ("largest pfc.xoff in 3 KB..9 KB where pfc.xon > 2 KB", "pfc.xon is a key"),
@@ -155,8 +155,8 @@ def test_invalid_goals_are_refused(command: Command, hot: Path, goal: str, reaso
 @pytest.mark.parametrize(
     ("options", "reason"),
     [
-        (["--trials", "5"], "--trials: there is no goal"),
-        (["--base", "pfc"], "--base: there is no goal"),
+        (["--trials", "5"], "--trials: needs a goal"),
+        (["--base", "pfc"], "--base: needs a goal"),
         (["--goal", "drops min", "--trials", "0"], "--trials 0: not from 1"),
         (["--goal", "drops min", "--trials", "3", "--sample", "lhs 3"], "exclude each other"),
         (
@@ -165,7 +165,7 @@ def test_invalid_goals_are_refused(command: Command, hot: Path, goal: str, reaso
         ),
         (
             ["--goal", "largest switch.buffer in 3 KB..9 KB where drops == 0"],
-            "--vary switch.buffer gives its values, too",
+            "--vary switch.buffer also has its values",
         ),
     ],
 )

@@ -142,8 +142,8 @@ def test_a_base_is_a_variant_or_the_file_without_one(command: Command, tmp_path:
     begin = ("sweep", str(file), "--variant", "pfc", *goal)
     for wrong in ("none", "default", "hot.toml"):
         said = command(*begin, "--base", wrong, "--out", "w", code=2)
-        assert said.err.startswith(f"error: --base {wrong}: there is no such variant\n")
-        assert 'hint: there are pfc, and "" is the file without a variant' in said.err
+        assert said.err.startswith(f"error: --base {wrong}: is not a variant\n")
+        assert 'hint: one of pfc; "" is the file without a variant' in said.err
     said = command(*begin, "--base", "", "--out", "o", code=0)
     assert "base: without a variant." in said.out
 

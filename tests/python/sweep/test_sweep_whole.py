@@ -106,7 +106,7 @@ def test_an_unfinished_search_is_reported_until_it_ends(
     assert sweep("--variant", "pfc", "--vary", "pfc.xoff=20 KB").code == 0
     code, told = status(command)
     assert (code, told["unfinished_goals"]) == (3, [goal])
-    assert f"a search came to no end: {goal}" in command("status", "o").out
+    assert f"a search did not end: {goal}" in command("status", "o").out
     assert sweep(*search).code == 0
     code, told = status(command)
     assert (code, told["unfinished_goals"]) == (0, [])

@@ -153,7 +153,7 @@ def test_a_run_that_was_cut_short_is_explained_to_its_end(
         del manifest["sha256"]
         write_manifest(Path("r"), manifest)
     said = command("why", "r", "--json", "w.json", code=0)
-    assert f"r: {words}; it is done again to its end" in said.err
+    assert f"r: {words}; it is repeated to its end" in said.err
     title, *rest = said.out.splitlines()
     assert title.endswith(f", repeated with its causes recorded; earlier: {words})")
     assert rest == command("why", str(small)).out.splitlines()[1:]

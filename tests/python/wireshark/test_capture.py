@@ -252,7 +252,7 @@ def test_the_command_says_what_it_captured(command: Command, small: Path) -> Non
         *("--capture-limit", "10 KB", "--capture-snap", "64 B", "--capture-kind", "data,ack"),
         code=0,
     )
-    assert "; the bound left out " in said.err.splitlines()[-1]
+    assert "; the limit left out " in said.err.splitlines()[-1]
 
 
 LONG = f"""{star(4)}

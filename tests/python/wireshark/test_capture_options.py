@@ -21,7 +21,7 @@ from kit.command import Command
         ("--capture h0", "--capture needs -o FILE", "--capture leaf0 -o leaf0.pcapng"),
         ("-o a", "-o needs --capture PORTS", "--capture leaf0 -o leaf0.pcapng"),
         ("--capture-snap 64", "--capture-snap needs --capture PORTS", "--capture leaf0"),
-        ("--capture h0 -o -", "-o -: stdout is the report's", "name a file"),
+        ("--capture h0 -o -", "-o -: the report goes to stdout", "name a file"),
         ("--capture h0 -o no/a", "no/a: the directory no does not exist", "make it"),
         ("--capture h0 -o .", ".: is a directory", "give the name of a file in it"),
         ("--capture h0 -o a --capture-kind cmn", "--capture-kind: `cmn` is no kind", "kinds of f"),
@@ -104,8 +104,8 @@ def test_what_is_no_capture_is_not_written_over(
     own, text = Path("own.toml"), small.read_text()
     own.write_text(text)
     said = command(*words, code=2)
-    why = "what the command reads" if words[0] == "run" else "there and is no capture of Backwater"
-    assert said.err.startswith(f"error: own.toml: is {why}")
+    why = "is an input of" if words[0] == "run" else "exists, is no capture by Backwater"
+    assert said.err.startswith(f"error: own.toml: {why}")
     assert own.read_text() == text
 
 

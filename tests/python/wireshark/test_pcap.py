@@ -201,7 +201,7 @@ def test_errors(command: Command, sample: Path) -> None:
         "error: none.pcapng: cannot be read: No such file or directory",
     )
     said = command("pcap", "show", str(sample), "--kind", "pcf", code=2)
-    assert said.err.startswith("error: --kind pcf: no kind of frame\nhint: kinds: data, ack, pause")
+    assert said.err.startswith("error: --kind pcf: is not a kind of frame\nhint: kinds: data, ack, pause")
     assert said.err.endswith("other, broken; control (all but data and ack); all\n")
     for option, number, least in (
         ("--sfcm-port", "65536", "1"),
@@ -211,7 +211,7 @@ def test_errors(command: Command, sample: Path) -> None:
     ):
         said = command("pcap", "show", str(sample), option, number, code=2)
         error, hint = said.err.splitlines()
-        assert error == f"error: {option} {number}: no such number"
+        assert error == f"error: {option} {number}: not a valid number"
         assert hint.startswith(f"hint: {least} to 65535, or 0x")
     said = command("pcap", "show", str(sample.parent), code=2)
     assert "is a directory" in said.err
