@@ -1,4 +1,4 @@
-"""Advice for scenarios that are not ready yet."""
+"""Advice for scenarios that are incomplete."""
 
 from __future__ import annotations
 
@@ -20,7 +20,7 @@ STAR = incast_star('buffer = "400 KB"', "PFC")
 def test_who_asks_for_advice_may_lack_the_value(
     command: Command, tmp_path: Path, mechanism: str
 ) -> None:
-    """The headroom does not depend on the threshold; a limit that is not there is the memory."""
+    """The headroom does not depend on the threshold; without a limit the memory is one."""
 
     def asked(pfc: str, *options: str) -> dict[str, Any]:
         file = tmp_path / "star.toml"
@@ -69,7 +69,7 @@ def test_what_is_there_beside_a_missing_value_is_kept(
     [
         ('xoff = "20 KB"\nxon = "30 KB"', "pfc.xon"),
         ('xoff = "500 KB"', "is not below the buffer"),
-        # Each override has what the table above it has.
+        # Each override has the values of the table above it.
         (
             'xoff = "500 KB"\n[[pfc.at]]\ntier = "switch"\nresponse = "1 us"',
             "is not below the buffer",
@@ -109,7 +109,7 @@ def test_where_check_judges_no_incast_no_limit_of_it_is_told(
     assert said["rows"]
     shown = command("advise", "sfc", "--scenario", str(tmp_path / "star.toml"))
     assert ("`backwater check` warns above" in shown.out) == says
-    # And so does check.
+    # `check` does the same.
     checked = command("check", str(tmp_path / "star.toml"), "--set", "sfc.threshold=190 KB")
     assert ("warning: sfc.threshold" in checked.err) == says
 
@@ -145,7 +145,7 @@ def test_marks_that_come_after_pauses_are_cautioned_of(command: Command, tmp_pat
     said = advice(command, tmp_path, text, "ecn")
     order, short = said["cautions"]
     assert order == "ecn.kmin is 210 KB: PFC pauses from 200 KB on, before any are marked"
-    # A star has one switch, and a fabric more.
+    # A star has one switch, and a fabric has more.
     assert short.startswith("the round trip of 3.27552 us is that of one switch and its cables")
     with_rtt = advice(command, tmp_path, text, "ecn", "--rtt", "10 us")
     assert not any("round trip" in caution for caution in with_rtt["cautions"])
@@ -203,7 +203,7 @@ kmax = "800 KB"
 def test_a_dynamic_threshold_has_a_headroom_and_no_largest_xoff(
     command: Command, tmp_path: Path
 ) -> None:
-    """Whether memory is shared or of each ingress."""
+    """For memory that is shared, and for memory of each ingress."""
     for per in ("switch", "ingress"):
         said = advice(command, tmp_path, FABRIC, "pfc", "--set", f"switch.buffer_per={per}")
         names = [row["name"] for row in said["rows"]]
@@ -285,7 +285,7 @@ threshold = "150 KB"
 def test_any_sender_faster_than_the_receiver_is_told(
     command: Command, tmp_path: Path, fast: str, told: bool, options: list[str]
 ) -> None:
-    """The slowest way has a sender at the receiver's rate."""
+    """The slowest path has a sender at the receiver's rate."""
     said = advice(command, tmp_path, MIXED.replace("FAST", fast), "sfc", *options)
     assert any("too small here" in one for one in said["cautions"]) is told
 
@@ -293,8 +293,8 @@ def test_any_sender_faster_than_the_receiver_is_told(
 def test_a_pause_is_judged_at_one_threshold(command: Command) -> None:
     """Three senders at 200 Gb/s in a loop of 6 us: 300 KB, or 306.984 KB with frames and messages.
 
-    13 us are 325 KB, and the plain formula has them below threshold and headroom above 25 KB only.
-    The other has 22.53 KB as its largest threshold (329.514 KB less its headroom).
+    13 us are 325 KB. By the plain formula the threshold must be above 25 KB. By the other the
+    largest threshold is 22.53 KB (329.514 KB less its headroom).
     """
     file = str(ROOT / "scenarios" / "ns3-incast.toml")
     for pause, code in (("13 us", 1), ("12.5 us", 0)):
@@ -320,7 +320,7 @@ def test_a_response_that_nobody_gives_is_not_told_as_the_scenarios(
 def test_the_lowest_threshold_of_pfc_on_the_way_counts(command: Command, tmp_path: Path) -> None:
     """An alpha of 1/8 leaves a ninth.
 
-    That is of 64 MB less 8 x 100 KB at a leaf, and less 16 x 100 KB at a spine.
+    The memory is 64 MB less 8 x 100 KB at a leaf, and less 16 x 100 KB at a spine.
     """
     said = advice(command, tmp_path, FABRIC, "ecn")
     [below] = [row for row in said["rows"] if row["name"] == "threshold below"]
@@ -346,7 +346,7 @@ def test_a_misspelt_key_is_refused_as_ever(command: Command, tmp_path: Path) -> 
 
 
 def test_flows_of_jobs_are_not_known_beforehand(command: Command, tmp_path: Path) -> None:
-    """An all-to-all has many at once: it would be false that there are none."""
+    """An all-to-all has many senders at once, so the advice must not claim that it has none."""
     flow = STAR[STAR.index("[[flow]]") :]
     job = """[[job]]
 label = "train"

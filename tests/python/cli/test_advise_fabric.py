@@ -47,7 +47,7 @@ def fabric(tmp_path: Path) -> Path:
 
 
 def said_of(command: Command, *words: str) -> dict[str, Any]:
-    """Ask once; gives the JSON, with what was shown in one line."""
+    """Return the JSON of the advice, and the shown text in one line."""
     file = Path("said.json")
     file.unlink(missing_ok=True)
     ran = command("advise", *words, "--json", str(file))
@@ -66,7 +66,7 @@ def quiet(file: Path, threshold: int, pause: str) -> bool:
 def test_small_thresholds_are_looked_at_where_the_advice_is_far_too_large(
     command: Command, fabric: Path
 ) -> None:
-    """The range begins at 740 KB / 64; the advice is several times what holds."""
+    """The range begins at 740 KB / 64; the advice is several times the largest value that holds."""
     words = ("sfc", "--scenario", str(fabric), "--pause", "42 us", "--prove", "--seeds", "2..2")
     said = said_of(command, *words)
     proof = said["proof"]
@@ -90,7 +90,7 @@ def test_each_link_of_the_way_has_its_own_rate(command: Command, fabric: Path) -
     """By hand for frames of 4158 B: 332.64 ns at 100 Gb/s, 166.32 ns at 200 Gb/s.
 
     Messages of 116 B take 9.28 and 4.64 ns; 900 ns of links and 1.5 us of switches make a loop of
-    3083.84 ns, in which 11 senders bring 12.5 B/ns each. `check` has the same greatest pause.
+    3083.84 ns, in which 11 senders bring 12.5 B/ns each. `check` computes the same greatest pause.
     """
     fabric.write_text(FABRIC.replace("GAP", 'gap = "0 B"'), encoding="utf-8")
     said = said_of(command, "sfc", "--scenario", str(fabric))
@@ -119,7 +119,7 @@ def test_senders_that_share_links_are_cautioned_of(
     assert "of senders that share nothing but the last switch" in caution
     assert "shared links bring 4 of 12 at once" in caution
     assert "--prove" in caution
-    # The sentence is there whether the setting is feasible or not.
+    # The sentence appears whether or not the setting is feasible.
     assert "of senders that share nothing but the last switch" in said["shown"]
     own = said_of(command, *words, "--senders", "3")
     assert not any("shared links" in one for one in own["cautions"])

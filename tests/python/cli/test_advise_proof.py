@@ -1,4 +1,4 @@
-"""Advice that is held against simulations: what is found is what single runs show."""
+"""Advice compared with simulations: the findings are those of single runs."""
 
 from __future__ import annotations
 
@@ -26,7 +26,7 @@ def star(tmp_path: Path) -> Path:
 
 
 def proved(star: Path, mechanism: str, *more: str) -> dict[str, Any]:
-    """Prove in a process of its own, which may start workers of its own."""
+    """Run a proof in a separate process, which may start workers."""
     file = star.parent / "said.json"
     file.unlink(missing_ok=True)
     words = ["advise", mechanism, "--scenario", str(star), "--prove", "--json", str(file), *more]
@@ -50,7 +50,7 @@ def test_the_least_headroom_is_the_one_of_single_runs(star: Path) -> None:
     fails = int(found["fails_at"].split()[0]) * {"B": 1, "KB": 1000}[found["fails_at"].split()[1]]
     assert fails > xoff
     assert any(drops(star, fails, seed) > 0 for seed in (1, 2))
-    # The advice is exact for the worst phase of a frame: never more than a frame or two too much.
+    # The advice is exact for the worst phase of a frame: at most two frames too much.
     assert 0 <= found["advised_room_bytes"] - found["simulated_room_bytes"] < 3 * 4158
 
 
@@ -77,7 +77,7 @@ def test_proofs_that_cannot_be_made_say_so(
 
 
 def test_an_option_is_simulated_or_refused(command: Command, star: Path) -> None:
-    """A pause that is asked about is simulated; another rate is another network."""
+    """A pause given as an option is simulated; another rate would be another network."""
     words = ("advise", "sfc", "--scenario", str(star), "--with", "sfc", "--prove", "--seeds", "1")
     said = command(*words, "--rate", "40 Gb/s", code=2)
     assert "--prove and --rate exclude each other: the scenario is simulated" in said.err
@@ -107,7 +107,7 @@ def test_a_proof_names_its_setting_and_whether_that_is_legal(
 
     150 KB take 12 us. With frames and messages on links a loop is above 1.6 us, and the headroom
     takes more than 4.8 us: so 3 us are too short for any threshold, and 10 us are legal for the
-    largest one, though not for the 20 KB in mind.
+    largest one, but not for the scenario's 20 KB.
     """
     star.write_text(ROOMY, encoding="utf-8")
     found = proved(star, "sfc", "--seeds", "1", "--pause", pause)
@@ -122,7 +122,7 @@ def test_a_proof_names_its_setting_and_whether_that_is_legal(
 
 
 def test_headroom_is_proved_without_a_threshold(star: Path) -> None:
-    """Whoever asks for the largest threshold may have none yet."""
+    """A scenario without a threshold can ask for the largest one."""
     with_xoff = proved(star, "pfc", "--seeds", "1")
     star.write_text(STAR.replace('xoff = "60 KB"\n', ""), encoding="utf-8")
     without = proved(star, "pfc", "--seeds", "1", "--out", "other")
@@ -143,7 +143,7 @@ def test_a_key_that_has_no_effect_is_not_varied(command: Command, star: Path) ->
 
 
 def test_a_scenario_that_never_pauses_proves_nothing(star: Path) -> None:
-    """One flow of 10 KB: no memory fills, whatever the threshold."""
+    """One flow of 10 KB fills no memory with any threshold."""
     text = STAR.replace('"0..3"', '"h0"').replace('"1 MB"', '"10 KB"')
     star.write_text(text, encoding="utf-8")
     case = backwater.load(star).set("pfc.xoff", "50 KB")

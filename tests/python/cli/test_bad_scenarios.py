@@ -1,6 +1,6 @@
 """Scenarios that cannot be run: one clear error each, exit code 2, nothing written.
 
-Whatever a file may hold is tried with the command; the core's own tests show many more texts.
+The command is tried with all kinds of files; the tests of the core try many more texts.
 """
 
 from __future__ import annotations
@@ -96,7 +96,7 @@ TEXTS: dict[str, str | bytes] = {
 
 
 def refused(command: Command, tmp_path: Path, *arguments: str) -> str:
-    """See that a command refuses its input cleanly; gives what it said."""
+    """Check that a command refuses its input cleanly, and return its messages."""
     before = sorted(tmp_path.rglob("*"))
     said = command(*arguments, code=2)
     assert said.out == ""
@@ -170,7 +170,7 @@ def test_headroom_is_a_warning_where_nothing_is_promised(command: Command, tmp_p
     text = STAR + '[pfc]\nxoff = "399 KB"\n' + FLOW
     (tmp_path / "case.toml").write_text(text, encoding="utf-8")
     said = command("run", "case.toml", "--out", "out", code=3)
-    # What was warned of comes to pass, and nothing sends the lost frames again.
+    # The warning comes true, and nothing retransmits the lost frames.
     assert "warning: pfc.xoff" in said.err
     kept = backwater.open_run("out").warnings
     assert [warning["key"] for warning in kept if "key" in warning] == ["pfc.xoff"]

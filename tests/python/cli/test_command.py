@@ -1,4 +1,4 @@
-"""The command as people and scripts meet it: help, data, errors, exit codes, signals."""
+"""The command as people and scripts use it: help, data, errors, exit codes, signals."""
 
 from __future__ import annotations
 
@@ -193,7 +193,7 @@ def test_advice_from_a_scenario(command: Command) -> None:
 
 
 def test_pfc_s_advice_from_a_scenario(command: Command, tmp_path: Path) -> None:
-    """What a scenario says is what the options say; an option goes before it."""
+    """A scenario and options give the same advice; an option overrides the scenario."""
     scenario = tmp_path / "star.toml"
     scenario.write_text(
         '[topology]\nkind = "star"\nhosts = 3\nrate = "100 Gb/s"\nlink_delay = "2 us"\n'
@@ -323,7 +323,7 @@ def test_our_own_fault_ends_in_one_message(
 def test_a_panic_in_rust_ends_in_one_message(
     command: Command, small: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    # As pyo3 raises it: it derives from BaseException.
+    # pyo3 derives its exception from BaseException, too.
     panic = type("PanicException", (BaseException,), {})
 
     def fail(*_: object) -> None:
@@ -359,7 +359,7 @@ def test_closed_pipe_is_quiet(small: Path, tmp_path: Path) -> None:
 
 
 def _long(tmp_path: Path) -> subprocess.Popen[str]:
-    """A run of many seconds, under way far enough to have closed a part of a table."""
+    """Start a run of many seconds, and wait until it has closed a part of a table."""
     sizes = ["--set", "flow.incast.size=100 GB", "--set", "pfc.signal=timed", "--variant", "pfc"]
     process = start("run", str(SCENARIO), *sizes, "--out", "out", cwd=tmp_path)
     deadline = time.monotonic() + 60
@@ -381,7 +381,7 @@ def test_an_interrupted_study_says_how_to_go_on(
     code: int,
     word: str,
 ) -> None:
-    """The command of the hint asks for the same: case, seeds, values and place."""
+    """The command in the hint has the same case, seeds, values and directory."""
     asked = []
 
     def interrupted(*arguments: object, **options: object) -> None:
@@ -424,10 +424,10 @@ def test_ctrl_c_keeps_what_there_is(tmp_path: Path) -> None:
 def test_ctrl_c_while_it_starts_is_quiet(
     arguments: list[str], delay_ms: int, tmp_path: Path
 ) -> None:
-    """At whatever moment it comes, from the program's first line on.
+    """Ctrl-C ends the command at any moment from the program's first line on.
 
-    What the interpreter does before that line no program can answer for, so Ctrl-C is held back
-    for as long: blocked in this thread, and so in the process that it starts.
+    No program controls the interpreter before that line, so the signal is blocked until then: in
+    this thread, and so in the process that it starts.
     """
     if arguments[0] == "run":
         arguments = [*arguments, "--set", "flow.incast.size=100 GB"]
@@ -440,7 +440,7 @@ def test_ctrl_c_while_it_starts_is_quiet(
     process.send_signal(signal.SIGINT)
     said = process.communicate(timeout=60)[1]
     assert "Traceback" not in said
-    if process.returncode != 0 or arguments[0] == "run":  # help may have been said by then
+    if process.returncode != 0 or arguments[0] == "run":  # The help may have been printed by then.
         assert process.returncode == 130
         assert said.startswith("stopped") or "\nstopped" in said
 

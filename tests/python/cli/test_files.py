@@ -16,7 +16,7 @@ from backwater import report
 from backwater.files import write_file
 from kit.command import Command
 
-# Each writes one named file, given as the last argument.
+# Each command writes one file, its last argument.
 WRITERS = {
     "json": ("explain", "pfc.xoff", "--json"),
     "schema": ("schema", "--json"),
@@ -105,7 +105,7 @@ def test_new_files_have_the_usual_mode(command: Command, tmp_path: Path) -> None
 
 
 def test_standard_output_by_its_name_goes_on(tmp_path: Path) -> None:
-    """`> FILE` makes it a regular file, which the JSON must not tear from the rest."""
+    """With `> FILE` stdout is a regular file, and the JSON must not replace it."""
     for name in ("/dev/stdout", "/dev/fd/1", "/proc/self/fd/1"):
         with (tmp_path / "out").open("wb") as out:
             subprocess.run(

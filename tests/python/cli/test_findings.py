@@ -1,4 +1,4 @@
-"""Incomplete runs say so first, by their exit code and in JSON; idle mechanisms are named."""
+"""Incomplete runs are reported first, by exit code and in JSON; idle mechanisms are named."""
 
 from __future__ import annotations
 
@@ -54,7 +54,7 @@ def test_an_incomplete_run_says_so_first(command: Command, lossy: str) -> None:
     assert found["failure"]
     assert "transport.recovery" in found["hint"]
     assert not run.complete
-    # The figures are those of the tables.
+    # The numbers are those of the tables.
     drops = pc.sum(run.ports.column("drop_frames")).as_py()
     left = run.flows.column("state").to_pylist().count("unfinished")
     assert found["message"].startswith(f"{left} of 3 flows unfinished: {drops} frames dropped")
@@ -75,7 +75,7 @@ def test_an_end_that_was_asked_for(command: Command, tmp_path: Path) -> None:
     path.write_text(LOSSY.replace('buffer = "30 KB"', 'buffer_per = "none"'), encoding="utf-8")
     cut = command("run", str(path), "--set", "stop.at=100 us", code=0)
     assert "incomplete" not in cut.out
-    # Losses that nothing repairs are said whatever the end.
+    # Losses that nothing repairs are reported with any end.
     path.write_text(LOSSY, encoding="utf-8")
     lost = command("run", str(path), "--set", "stop.at=100 us", code=3)
     assert "unfinished at `stop.at`: " in lost.out.splitlines()[0]
@@ -164,12 +164,12 @@ def test_a_mechanism_that_never_acted_is_named_with_its_margin(
     assert run.complete
     idle = {one["mechanism"]: one["message"] for one in run.warnings}
     assert idle.keys() == {"pfc", "ecn", "dcqcn"}
-    # The peak is what the ports table has of the one class.
+    # The peak is that of the one class in the ports table.
     most = pc.max(run.ports.column("max_ingress_bytes")).as_py()
     peak = idle["pfc"].partition("peak ")[2].partition(" of")[0]
     assert 4158 <= most <= 2 * 4158
     assert float(peak.split()[0]) * 1000 == pytest.approx(most)
-    # With a threshold below it, PFC acts, and nothing is said of it.
+    # With a threshold below it PFC acts, and is not reported as idle.
     acted = backwater.load(path).set("pfc.xoff", "1 KB").run()
     assert "pfc" not in {one.get("mechanism") for one in acted.warnings}
     command("report", "o", "-o", "o.html", code=0)
@@ -195,7 +195,7 @@ def test_check_warns_of_losses_that_nothing_repairs(command: Command, lossy: str
     assert "nothing sends them again" not in kept.err
     faulty = command("check", lossy, "--set", "switch.buffer_per=none", "--set", FAULT)
     assert "`fault.0` loses frames, and nothing sends them again" in faulty.err
-    # A pause keeps frames from full memory, and not from a link that is down.
+    # A pause prevents losses from full memory, not those of a link that is down.
     assert "a mechanism that pauses before memory is full" in said.err
     assert "a mechanism that pauses" not in faulty.err
 
@@ -204,7 +204,7 @@ FAULT = 'fault=[{kind="link-down", at="1 us", a="h1", b="s0"}]'
 
 
 def test_a_lossless_scenario_keeps_every_class(command: Command, tmp_path: Path) -> None:
-    """Acknowledgements in a class that PFC does not know share the memory of what it keeps."""
+    """Acknowledgements of a class without PFC share the memory of the class with PFC."""
     path = tmp_path / "acks.toml"
     path.write_text("lossless = true\n" + IDLE, encoding="utf-8")
     command("check", str(path), code=0)
@@ -225,7 +225,7 @@ def test_a_job_that_never_ends_is_a_failure_though_losses_are_expected(
     said = command("run", str(path), "--out", "o", code=3)
     assert said.out.splitlines()[0].startswith("incomplete: job a2a: 0 of 3 rounds complete; ")
     assert "stop.at" in said.err
-    # Whoever reads the results later hears of it, too.
+    # A later reader of the results gets the warning, too.
     for words in (("report", "o"), ("jobs", "o")):
         told = command(*words, code=0)
         assert "ncomplete: job a2a: 0 of 3 rounds complete" in told.err

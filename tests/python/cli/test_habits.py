@@ -1,4 +1,4 @@
-"""What people do first and often: no arguments, examples, watching, Tab, an editor's schema."""
+"""First and frequent uses: no arguments, examples, --watch, Tab, an editor's schema."""
 
 from __future__ import annotations
 
@@ -32,7 +32,7 @@ from kit.tree import ROOT
 def test_without_arguments_three_commands_are_named_that_work(command: Command) -> None:
     said = command()
     assert said.out == START + "\n"
-    # As with a command that is missing anywhere else.
+    # Like any other unknown command.
     assert said.code == 2
     assert said.err == ""
     commands = re.findall(r"^  backwater (.*?)  ", said.out, re.MULTILINE)
@@ -81,7 +81,7 @@ def test_a_copy_replaces_nothing_unasked(command: Command) -> None:
 
 
 def next_pass(process: subprocess.Popen[str]) -> str:
-    """What is said on stderr until a pass is over."""
+    """Return stderr up to the end of a pass."""
     assert process.stderr is not None
     lines = []
     for line in process.stderr:
@@ -102,7 +102,7 @@ def test_a_watched_scenario_runs_again_when_it_is_saved(small: Path, tmp_path: P
         broken = next_pass(process)
         assert "unknown" in broken
         assert "hint: " in broken
-        # As many editors save: another file takes the name.
+        # Many editors save like this: another file takes the name.
         fresh = small.with_suffix(".new")
         changed = re.sub(r'(?m)^xoff = ".*?"', 'xoff = "300 KB"', text)
         assert changed != text
@@ -196,7 +196,7 @@ def test_a_shell_completes_words(tmp_path: Path) -> None:
 
 
 class Terminal(io.StringIO):
-    """A stream that says that it is a terminal."""
+    """A stream that claims to be a terminal."""
 
     def isatty(self) -> bool:
         return True
@@ -255,7 +255,7 @@ def test_no_number_is_a_power_of_ten(command: Command) -> None:
 
 
 def test_the_schema_accepts_what_the_command_accepts() -> None:
-    """An editor marks nothing in a good scenario, its variants included, and marks what is bad."""
+    """An editor marks only mistakes: nothing in a good scenario or in its variants."""
     schema = jsonschema.Draft202012Validator(json.loads(backwater.schema()))
     files = [*ROOT.glob("scenarios/*.toml"), *ROOT.glob("studies/*/scenario.toml")]
     assert len(files) > 25

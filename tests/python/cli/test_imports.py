@@ -1,4 +1,4 @@
-"""What a command imports: by names of modules, since times depend on the machine."""
+"""The modules that commands import: names, since times depend on the machine."""
 
 from __future__ import annotations
 
@@ -8,7 +8,7 @@ import pytest
 
 from kit.command import run_python
 
-# What takes 20 ms or 5 MB and more.
+# Libraries that take 20 ms or 5 MB and more.
 HEAVY = (
     *("altair", "jinja2", "msgspec", "numpy", "pandas", "polars", "pyarrow", "pydantic"),
     *("rich", "scipy", "vl_convert"),
@@ -23,7 +23,7 @@ sys.exit(code)
 
 
 def heavy(*arguments: str, cwd: Path) -> list[str]:
-    """Give the heavy libraries that a command imports, its output being no terminal."""
+    """Return the heavy libraries that a command imports if its output is not a terminal."""
     said = run_python("-c", PROGRAM, *arguments, cwd=cwd)
     assert said.code == 0, said.err
     return said.err.splitlines()[-1].split()
@@ -49,7 +49,7 @@ def test_what_runs_nothing_imports_nothing_heavy(
 
 
 def test_a_series_imports_no_pandas(small: Path, tmp_path: Path) -> None:
-    """Which takes a second: a series that is stopped may take no longer to end."""
+    """They take a second, in which a stopped series must already have ended."""
     found = heavy("run", str(small), "--seeds", "2", "--out", "o", cwd=tmp_path)
     assert "pandas" not in found
 
@@ -60,7 +60,7 @@ def test_a_short_run_imports_nothing_heavy(small: Path, tmp_path: Path) -> None:
 
 
 def test_metrics_import_no_library_of_tables(small: Path, tmp_path: Path) -> None:
-    """Neither where they are listed nor where they are compared."""
+    """This holds both for listing metrics and for comparing runs."""
     tables = {"pandas", "polars", "pyarrow"}
     assert tables.isdisjoint(heavy("list", "metrics", cwd=tmp_path))
     scenarios = (str(small), f"{small},switch.buffer=9MB")

@@ -1,4 +1,4 @@
-"""Hosts and flows are called as their scenario calls them; JSON has the numbers, too."""
+"""Hosts and flows have the names of their scenario; JSON has the numbers, too."""
 
 from __future__ import annotations
 
@@ -84,7 +84,7 @@ def test_jobs_and_their_paths_name_them_alike(command: Command) -> None:
 
 
 def test_findings_name_the_group(tmp_path: Path) -> None:
-    """Whoever waits for a host that is cut off is told of by a finding, with its group."""
+    """A warning names flows that wait for an unreachable host, with their group."""
     down = '[[fault]]\nkind = "link-down"\na = "s"\nb = "gpu-b"\nat = "1 us"\n'
     rules = '[transport]\nrecovery = "go-back-n"\nretries = "unlimited"\n[stop]\nstall = "1 ms"\n'
     text = TWO + FLOWS + down + rules

@@ -1,4 +1,4 @@
-"""Errors of options name the option and its value, lead to what is there, and say what to do."""
+"""Errors of options name the option and its value, and their hints show what to do."""
 
 from __future__ import annotations
 
@@ -15,7 +15,7 @@ from kit.sweeping import HOT
 
 MATRIX = "Nodes 2\nConnections 1\n0->1 id 1 start 0 size 1000\n"
 ASKED: dict[str, str] = {
-    # What the option is called, not what a function of Python or the core calls it.
+    # They have the name of the option, not that of a parameter of Python or the core.
     "run hot.toml --until soon --save f": "--until: `soon` is not a time\nhint: write",
     "run hot.toml --every 1ps --save f": "--every 1ps: less than 1 us of simulated time\nhint: at",
     "run hot.toml --capture nope -o c": "--capture: `nope` names no port\nhint: give all",
@@ -35,7 +35,7 @@ ASKED: dict[str, str] = {
     "import m.cm -o n.toml --response 2s": "--response 2s: too long for a port\nhint: at most 1 s",
     "import m.cm -o n.toml --servers 0": "--servers 0: out of range\nhint: from 1 to 4096",
     "import m.cm -o n.toml --start-unit ms": "--start-unit ms: unknown unit\nhint: us or ps",
-    # What is given, and what would do in its place.
+    # They have the given value, and values that would do.
     "import nope.cm": "nope.cm: there is no such file\nhint: name files of another tool",
     "import hot.toml": "hot.toml: is a scenario of Backwater\nhint: `backwater run hot.toml` run",
     "import hot.toml -o n.toml": "hot.toml: is a scenario of Backwater\nhint: `backwater run hot",
@@ -66,7 +66,7 @@ ASKED: dict[str, str] = {
 def place(
     command: Command, shared_folders: Shared, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    """Be where a scenario, a matrix, a run, a series and a sweep are."""
+    """Work in a directory with a scenario, a matrix, a run, a series and a sweep."""
 
     def make(folder: Path) -> None:
         folder.mkdir()
@@ -98,7 +98,7 @@ def test_what_is_asked_of_no_flow_is_told_before_a_run_is_done_again(command: Co
 
 
 def test_python_hears_the_same(tmp_path: Path) -> None:
-    """Its arguments are called as the options are."""
+    """Arguments in Python have the names of the options."""
     scenario = backwater.load("hot.toml")
     with pytest.raises(backwater.ScenarioError, match="--until: `soon` is not a time"):
         scenario.save(tmp_path / "f", until="soon")

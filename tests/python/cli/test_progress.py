@@ -1,4 +1,4 @@
-"""Progress of long runs: a live line on a terminal, JSON lines if asked for, nothing elsewhere."""
+"""Progress of long runs: a live line on a terminal, JSON lines on request, else nothing."""
 
 from __future__ import annotations
 
@@ -76,7 +76,7 @@ def test_a_terminal_gets_a_live_line(small: Path, tmp_path: Path) -> None:
         try:
             data = os.read(master, 4096)
         except OSError:
-            # What Linux gives at the end of a terminal whose last user has gone.
+            # Linux reports this error at the end of a terminal that its last user closed.
             break
         shown += ESCAPE.sub("", data.decode("utf-8", "replace"))
         if not interrupted and re.search(r"of \d+ flows", shown):
@@ -94,7 +94,7 @@ def test_a_terminal_gets_a_live_line(small: Path, tmp_path: Path) -> None:
 
 
 def test_time_left_is_told_where_it_can_be() -> None:
-    """Of two flows the one that is left may be all the work; of a hundred half are half."""
+    """The last of two flows may be all the work; half of a hundred flows are half of it."""
     told = {}
     for total, done, end in ((2, 1, None), (100, 50, None), (2, 1, 10**6)):
         state = progress.State(1, started=time.monotonic() - 10)
@@ -104,13 +104,13 @@ def test_time_left_is_told_where_it_can_be() -> None:
         )
         told[total, end] = state.seconds_left
     assert told[2, None] is None
-    # Ten seconds for a half; and with an end whichever of flows and time is further.
+    # Half takes ten seconds; with an end, the larger share of flows and time counts.
     assert told[100, None] == pytest.approx(10, abs=1)
     assert told[2, 10**6] == pytest.approx(10, abs=1)
 
 
 def test_what_runs_again_says_how_long_it_took() -> None:
-    """Times of a manifest are whole seconds: a difference of one may be no time at all."""
+    """Times of a manifest are whole seconds: a difference of one may be almost no time."""
     said: list[str] = []
     for ended in ("10:00:01", "10:00:02", "10:01:00"):
         times = {"started": "2026-11-28T10:00:00+00:00", "ended": f"2026-11-28T{ended}+00:00"}
@@ -128,8 +128,8 @@ def test_what_runs_again_says_how_long_it_took() -> None:
 def test_what_runs_again_says_so_first(
     command: Command, small: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    """Each once; where nothing runs again, nothing is said."""
-    # However long a loaded machine took for it.
+    """Each appears once, and none if nothing is repeated."""
+    # A loaded machine may have taken longer.
     monkeypatch.setattr(notices, "seconds", lambda _: 0.0)
     command("run", str(small), "--out", "r", code=0)
     samples = "r: runs again with a sample every 1 us"
@@ -146,7 +146,7 @@ def test_what_runs_again_says_so_first(
 def test_a_run_that_was_stopped_is_reported_as_it_is(
     command: Command, small: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    """It is not run again, and the first line says what it is."""
+    """It is not repeated, and the first line reports that it was interrupted."""
     long = backwater.load(small).set("flow.incast.size", "100 GB")
     with monkeypatch.context() as stopping:
         stopping.setattr(Stop, "is_set", lambda _: True)

@@ -1,7 +1,7 @@
 """Ctrl-C and SIGTERM end every command soon, with a message, a code, and nothing half written.
 
-Times here are bounds against waiting for ever, not measurements: each of these commands would take
-far longer if it did not hear the signal.
+Times here are bounds against endless waits, not measurements: without the signal each of these
+commands would take far longer.
 """
 
 from __future__ import annotations
@@ -34,8 +34,8 @@ from backwater.sweep.store import Store
 from kit.command import Command, run_python, start
 from kit.scenarios import flow, star
 
-# The way of each of 500,000 pairs is looked for among 11,001 nodes: half a minute of work in
-# checking as in building, and next to no memory.
+# The paths of 500,000 pairs among 11,001 nodes take half a minute both to check and to build, and
+# hardly any memory.
 LONG_CHECK = """
 title = "Long to check"
 [topology]
@@ -71,7 +71,7 @@ BOTH = [
 
 
 class Pipe:
-    """A pipe that a process is given open, as by a shell's `<(...)`."""
+    """An open pipe that a process inherits, as with a shell's `<(...)`."""
 
     def __init__(self) -> None:
         self.reader, writer = os.pipe()
@@ -89,7 +89,7 @@ class Pipe:
             time.sleep(0.02)
 
     def close(self) -> None:
-        """Let the process see the end."""
+        """Close the pipe."""
         self.writer.close()
         os.close(self.reader)
 
@@ -103,7 +103,7 @@ def pipe() -> Iterator[Pipe]:
 
 
 def ended(process: subprocess.Popen[str], number: int) -> tuple[int, str, str]:
-    """Send a signal; gives code, stdout and stderr of what it ends."""
+    """Send a signal, and return the code, stdout and stderr of the process that it ends."""
     with process:
         process.send_signal(number)
         try:
@@ -117,14 +117,14 @@ def ended(process: subprocess.Popen[str], number: int) -> tuple[int, str, str]:
 def test_while_a_scenario_is_read(
     number: signal.Signals, code: int, said: str, pipe: Pipe, tmp_path: Path
 ) -> None:
-    """A pipe whose writer goes on is read until the signal comes."""
+    """A pipe whose writer continues is read until the signal."""
     process = start("check", pipe.name, cwd=tmp_path, pass_fds=(pipe.reader,))
     pipe.write("#", process)
     assert ended(process, number) == (code, "", f"{said}\n")
 
 
 def test_a_pipe_is_read_once(pipe: Pipe, tmp_path: Path) -> None:
-    """As of a shell's `check <(...)`: a second reader would find nothing."""
+    """With a shell's `check <(...)` a second reader would find an empty pipe."""
     with start("check", pipe.name, cwd=tmp_path, pass_fds=(pipe.reader,)) as process:
         pipe.write(LONG_RUN, process)
         pipe.close()
@@ -142,7 +142,7 @@ def test_a_pipe_is_read_once(pipe: Pipe, tmp_path: Path) -> None:
 def test_what_is_no_regular_file_is_no_scenario(
     arguments: list[str], name: str, command: Command, tmp_path: Path
 ) -> None:
-    """Nobody may ever write to a pipe with a name of its own, and a device may have no end."""
+    """A named pipe may never get a writer, and a device may have no end."""
     os.mkfifo(tmp_path / "pipe.toml")
     said = command(*arguments, name, code=2)
     assert "is not a regular file" in said.err
@@ -162,14 +162,16 @@ def test_while_a_scenario_is_checked(
     process = start(arguments[0], pipe.name, *more, cwd=tmp_path, pass_fds=(pipe.reader,))
     pipe.write(LONG_CHECK.replace("PAIRS", "4999"), process)
     pipe.close()
-    time.sleep(0.3)  # until it is being checked, or most of the time: either way it ends
+    time.sleep(
+        0.3
+    )  # This waits until the check runs, or nearly so: the command ends in both cases.
     assert process.poll() is None
     assert ended(process, number) == (code, "", said)
     assert not (tmp_path / "out").exists()
 
 
 def test_what_builds_a_network_is_asked_to_stop() -> None:
-    """The build goes on in a thread of its own, so it is one of a second at most."""
+    """The build continues in another thread, so it takes at most a second."""
     scenario = _core.Scenario.from_text(LONG_CHECK.replace("PAIRS", "149"))
     asked = []
 
@@ -188,7 +190,7 @@ def test_a_run_that_is_stopped_while_it_is_built_writes_nothing(
     stop = Stop()
 
     class Slow:
-        """A scenario whose network is never ready."""
+        """A scenario whose run is interrupted while it starts."""
 
         def start(self, _seed: int, _capture: object, stopped: object, *_: object) -> None:
             stop.signalled(signal.SIGTERM)
@@ -227,7 +229,7 @@ def test_while_it_runs(number: signal.Signals, code: int, said: str, tmp_path: P
 
 @pytest.fixture
 def late(monkeypatch: pytest.MonkeyPatch) -> None:
-    """A signal comes when the last run is over, and before the command has looked at it."""
+    """A signal arrives after the last run, before the command has read its outcome."""
 
     def jobs(some: object, progress: object, stop: Stop, *more: object, **named: object) -> object:
         done = cast("Any", execute.run_jobs)(some, progress, stop, *more, **named)
@@ -330,7 +332,7 @@ def test_a_file_that_is_being_written_is_left_as_it_was(
 
 @pytest.mark.skipif(not hasattr(os, "fork"), reason="the system knows no fork")
 def test_a_forked_child_can_start_runs() -> None:
-    # Its parent's threads, in which the core has worked before, are not in the child.
+    # The child lacks its parent's threads, in which the core has worked before.
     script = (
         "import os, signal, backwater\n"
         "scenario = backwater.parse(backwater.new_scenario(), 'new')\n"

@@ -1,4 +1,4 @@
-"""A signal ends whatever waits, what is read has an end, a kill at any instant loses nothing."""
+"""A signal ends every wait, every reading ends, and a kill at any instant loses nothing."""
 
 from __future__ import annotations
 
@@ -31,7 +31,7 @@ SIZES = ("--vary", "flow.hot.size=1 KB,2 KB")
 
 @pytest.fixture
 def silent() -> Iterator[str]:
-    """Give the address of a server that accepts and says nothing."""
+    """Yield the address of a server that accepts connections and never answers."""
     with socket.socket() as server:
         server.bind(("127.0.0.1", 0))
         server.listen()
@@ -68,7 +68,7 @@ def test_a_scheduler_that_says_nothing_is_not_waited_for(
 
 
 def test_a_signal_that_nobody_hears_ends_the_program(tmp_path: Path) -> None:
-    """Within a second: here the main thread waits without a look at what the signal has set."""
+    """It takes less than a second, although the main thread waits without reading the stop."""
     program = """
         import os, signal, threading, time
         from backwater.__main__ import UNHEARD_SECONDS, _watch
@@ -92,7 +92,7 @@ def test_a_signal_that_nobody_hears_ends_the_program(tmp_path: Path) -> None:
 
 @pytest.fixture
 def irregular(tmp_path: Path) -> list[str]:
-    """Names that lead to what has no end: a device, and a pipe into which nobody writes."""
+    """Files without an end: a device, and a pipe without a writer."""
     os.mkfifo(tmp_path / "pipe")
     return ["/dev/zero", str(tmp_path / "pipe")]
 
@@ -173,7 +173,7 @@ def test_every_file_is_read_by_what_sees_it_first() -> None:
 def test_a_sweep_that_is_killed_at_any_instant_of_its_start_goes_on(
     force: tuple[str, ...], start: int, tmp_path: Path
 ) -> None:
-    """Before each change that it makes below its directory, up to its first rows."""
+    """It is killed before each change below its directory, up to its first rows."""
     (tmp_path / "hot.toml").write_text(HOT, encoding="utf-8")
     script = ROOT / "tests" / "python" / "kit" / "instants.py"
     asked = ["sweep", "hot.toml", "--vary", "flow.hot.size=1 KB", "--out", "o", *force]
@@ -204,7 +204,7 @@ def test_a_linked_table_is_not_followed(
 def test_status_counts_what_is_there(
     command: Command, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    """The last words of a sweep whose disk is full are old."""
+    """The progress file of a sweep is out of date if its disk is full."""
     run_here(monkeypatch)
     (tmp_path / "hot.toml").write_text(HOT, encoding="utf-8")
     command("sweep", "hot.toml", *SIZES, "--out", "o", code=0)
@@ -296,7 +296,7 @@ def test_a_mechanism_has_a_name_that_rust_has_not(name: str) -> None:
 
 
 def test_output_that_is_ascii_says_all() -> None:
-    """What an encoding lacks is written as JSON has it, a pair of surrogates beyond 16 bits."""
+    """JSON escapes replace characters that an encoding lacks: two surrogates beyond 16 bits."""
     octets = io.BytesIO()
     stream = Unheard(io.TextIOWrapper(octets, encoding="ascii", write_through=True))
     text = json.dumps("a · 𝄞", ensure_ascii=False)
@@ -310,7 +310,7 @@ def limited(size: int) -> None:
 
 
 def test_memory_that_is_refused_is_said(tmp_path: Path) -> None:
-    """By the core in a sentence, and by the chart engine before it begins."""
+    """The core reports it in a sentence, and the chart engine before it begins."""
     large = HOT.replace("hosts = 5", "hosts = 60000")
     (tmp_path / "large.toml").write_text(large, encoding="utf-8")
     done = run_apart(

@@ -1,4 +1,4 @@
-"""Standard output and standard error that nobody hears: neither changes the work, nor its code."""
+"""Lost standard output or standard error changes neither the work nor its exit code."""
 
 from __future__ import annotations
 
@@ -14,7 +14,7 @@ import backwater
 from backwater.cli import main
 from kit.scenarios import LOSSY
 
-# Commands with something to say on both streams, by their exit code.
+# Commands that print on both streams, by their exit code.
 WORK = {
     0: ("run", "small.toml", "--out", "r"),
     1: ("advise", "sfc", "--senders", "1000"),
@@ -65,7 +65,7 @@ def test_closed_streams_change_nothing(how: str) -> None:
 
 
 def test_a_closed_stream_is_no_other_file() -> None:
-    """What a process opens takes the numbers that are free: the first would be its output."""
+    """A process opens files at the first free descriptor, which would be that of its output."""
     for how, name in ((">&-", "/dev/stdout"), ("2>&-", "/dev/stderr"), (">&- 2>&-", "/dev/fd/1")):
         done = closed(how, "explain", "pfc.xoff", "--json", name)
         assert done.returncode == 0, done.stderr
@@ -91,7 +91,7 @@ def test_a_terminal_that_goes_while_progress_is_shown_changes_nothing() -> None:
 
 
 def test_a_full_disk_behind_output_is_told_once_the_work_is_done() -> None:
-    """Whichever comes first, a message or what is printed."""
+    """Either a message or output on stdout comes first."""
     if not Path("/dev/full").exists():
         pytest.skip("there is no /dev/full here")
     for code, words in WORK.items():

@@ -1,4 +1,4 @@
-"""Files that output is to go to: only an earlier product of the same kind is replaced."""
+"""Output files: only an earlier product of the same kind is replaced."""
 
 from __future__ import annotations
 
@@ -13,7 +13,7 @@ import pytest
 import backwater
 from kit.command import Command
 
-# What people keep beside scenarios, by names that say nothing of what they are.
+# Files that people keep beside scenarios, with names that do not show their kind.
 OWN: dict[str, bytes] = {
     "scen": backwater.new_scenario().encode(),
     "A.TOML": b"[topology]\nkind = 'star'\n",
@@ -75,7 +75,7 @@ def test_an_earlier_product_is_replaced(kind: str, command: Command) -> None:
 
 
 def test_what_a_command_reads_is_not_written_over(command: Command) -> None:
-    """Whatever it is called, and by whichever name."""
+    """An input is kept, whatever its name, and even by another name."""
     Path("odd.json").write_text(backwater.new_scenario())
     command("pcap", "sample", "cap.json", code=0)
     for words in (
@@ -107,7 +107,7 @@ def test_json_that_is_too_long_for_a_scenario_is_known_by_its_ends(
 
 
 def test_the_commands_own_stdout_and_stderr_may_be_any_file(tmp_path: Path) -> None:
-    """`> out.csv`: what is there already the shell has emptied, or has been asked to keep."""
+    """With `> out.csv` the shell has emptied the file, or keeps it on request."""
     out, err = tmp_path / "out.csv", tmp_path / "err.toml"
     for file in (out, err):
         file.write_text("kept = 1\n")
@@ -165,7 +165,7 @@ def test_what_may_not_be_written_ends_every_command_alike(
     def refused(*_: object, **__: object) -> None:
         raise PermissionError(13, "Permission denied")
 
-    # Whoever runs the tests may be allowed everything.
+    # The user of the tests may have all permissions.
     monkeypatch.setattr("backwater.cli.targets.os.access", lambda *_: False)
     monkeypatch.setattr(Path, "mkdir", refused)
     said = command(*(part.format(small=small) for part in asked), code=1)
@@ -173,8 +173,8 @@ def test_what_may_not_be_written_ends_every_command_alike(
     assert not list(Path("there").iterdir())
 
 
-# A wrong input of each command that writes, and its output behind it. `d` is a directory, which no
-# output can be.
+# A wrong input of each command that writes, followed by its output: the directory `d`, which cannot
+# be an output.
 WRONG = {
     "run broken.toml --json d": "broken.toml:12:2: topologie",
     "run bad.toml --json d": "bad.toml",
@@ -223,7 +223,7 @@ def test_what_is_wrong_with_an_input_is_said_before_what_is_with_an_output(
     good = backwater.new_scenario()
     Path("good.toml").write_text(good)
     Path("broken.toml").write_text(good.replace("[topology]", "[topologie]"))
-    # Well written, and found wrong only when all of it is looked at.
+    # Its TOML is good; only a check of the whole scenario finds the error.
     Path("bad.toml").write_text(good + '\n[[flow]]\nfrom = "nobody"\nto = 0\nsize = "1 KB"\n')
     Path("notes.txt").write_text("what I mean to do\n")
     Path("notes.toml").write_text("mine = 1\n")

@@ -1,4 +1,4 @@
-"""What a terminal is given: no title, label or file name has it do anything."""
+"""Output on a terminal: no title, label or file name can control it."""
 
 from __future__ import annotations
 
@@ -20,7 +20,7 @@ from kit.command import Command, run_apart, start
 
 # Clear the screen, set the window's title, C1's control sequence introducer, bidi, a bell, DEL.
 EVIL = "\x1b[2J\x1b]0;owned\x07\x9b31m\u202e\u2066\x7f\r"
-# The same as JSON writes them.
+# The same characters in JSON.
 SHOWN = r"\u001b[2J\u001b]0;owned\u0007\u009b31m\u202e\u2066\u007f\u000d"
 MARKUP = "[red]no markup[/red] [link=file:///x]y[/link] :smile:"
 CONTROLS = re.compile("[\x00-\x08\x0b-\x1f\x7f-\x9f\u200e\u200f\u2028-\u202e\u2066-\u2069]")
@@ -72,7 +72,7 @@ def test_no_control_character_is_printed(name: str, command: Command, evil: Path
 
 
 def test_a_real_terminal_sees_titles_as_they_are(tmp_path: Path, evil: Path) -> None:
-    """Where rich knows of a terminal it sends colours of its own, and nothing of the scenario's."""
+    """On a terminal rich sends its own colours, and no control sequence of the scenario."""
     ours, theirs = pty.openpty()
     with subprocess.Popen(
         [sys.executable, "-m", "backwater", "run", evil.name, "--out", "o"],
@@ -110,7 +110,7 @@ def test_names_that_are_no_text(command: Command, small: Path, tmp_path: Path) -
 
 
 def test_a_listing_says_everything(capsys: pytest.CaptureFixture[str]) -> None:
-    """Cells stand below their column's name, and what does not fit goes on below itself."""
+    """Cells are below their column's name, and a cell that does not fit continues below."""
     rows = [("a", "1", "here"), ("key", "\x1b[2J", "there"), ("k" * 90, "v", "elsewhere " * 4)]
     listing(("key", "value", "from"), rows, "Title")
     title, head, *lines = capsys.readouterr().out.splitlines()
@@ -140,7 +140,7 @@ def test_a_wide_listing_goes_on_below_with_whole_names_and_numbers(
     assert {len(lines) for lines in groups} == {3}
     heads = [lines[0].split() for lines in groups]
     assert [name for head in heads for name in head[1:]] == names[1:]
-    # The first column tells rows apart, in each group.
+    # The first column, which identifies the rows, is in each group.
     assert {head[0] for head in heads} == {"point"}
     for at, row in ((1, rows[0]), (2, rows[1])):
         assert [cell for lines in groups for cell in lines[at].split()[1:]] == row[2:]
@@ -160,7 +160,7 @@ def test_a_listing_has_room_for_one_column_that_is_wider_than_all(
 def test_a_listing_of_100_000_rows_is_not_laid_out_cell_by_cell(
     capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    """A network of 20,000 switches written out has some 140,000 values."""
+    """The check of a network of 20,000 switches lists some 140,000 values."""
     printed = []
     whole = Console.print
 
@@ -198,7 +198,7 @@ def test_a_width_that_nobody_means_is_as_if_not_given(
 @pytest.mark.usefixtures("small")
 @pytest.mark.parametrize("what", WIDE)
 def test_a_width_that_is_given_counts_in_a_pipe(what: str, tmp_path: Path) -> None:
-    """Whatever can be broken is: a table's longest words and a listing's numbers cannot."""
+    """Everything is broken except a table's longest words and a listing's numbers."""
     lines = {}
     for columns in (60, 140):
         done = run_apart(
@@ -214,7 +214,7 @@ def test_a_width_that_is_given_counts_in_a_pipe(what: str, tmp_path: Path) -> No
 
 
 def test_a_reader_that_has_gone_changes_no_code(small: Path, tmp_path: Path) -> None:
-    """`| head -1` ends with the code of the work, always; a full disk behind stdout is an error."""
+    """With `| head -1` the code is that of the work; a full disk behind stdout is an error."""
     for words in (("check", str(small)), ("run", str(small), "--out", "r")):
         with start(*words, cwd=tmp_path) as process:
             assert process.stdout is not None

@@ -1,4 +1,4 @@
-"""A variant is named in either of two ways, `FILE@VARIANT` and `--variant`, by every command."""
+"""Every command takes a variant both as `FILE@VARIANT` and by `--variant`."""
 
 from __future__ import annotations
 
@@ -78,7 +78,7 @@ def taking(group: Any, before: str = "") -> Iterator[str]:  # noqa: ANN401 - typ
 
 
 def found(text: str) -> Any:  # noqa: ANN401 - whatever JSON holds
-    """Read what a command found, without names that differ with how it was asked."""
+    """Read the JSON of a command, without entries that differ between the two ways."""
 
     def plain(value: Any) -> Any:  # noqa: ANN401
         if isinstance(value, dict):
@@ -153,7 +153,7 @@ def test_the_file_of_a_sweep_names_variants_as_scenarios_do(name: str, command: 
         assert found(said[0].out) == found(said[1].out) == found(said[2].out)
     both = command(name, "points.toml@slow", "--variant", "late", *after, code=2)
     assert "points.toml@slow and --variant late: each names a variant" in both.err
-    # What the option says is in place of what the file says.
+    # The option replaces the entry of the file.
     command(name, "slow.toml", "--variant", "late", *after, code=0)
 
 

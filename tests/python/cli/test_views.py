@@ -1,4 +1,4 @@
-"""What the command lays out itself has the lines that `rich` gives."""
+"""Tables that the command lays out itself have the same lines as with `rich`."""
 
 from __future__ import annotations
 
@@ -20,12 +20,12 @@ from backwater.numbers.metrics import metric
 
 WORDS = st.text("ab-.,0(", min_size=1, max_size=9)
 TEXTS = st.text("ab-.,0(   ", max_size=70).map(lambda text: " ".join(text.split()))
-# Shared machines may take a second for what takes a millisecond.
+# A shared machine may take a second for a millisecond of work.
 SHARED = settings(deadline=None, suppress_health_check=[HealthCheck.too_slow])
 
 
 def drawn(part: object, width: int) -> list[str]:
-    """Lines as `rich` prints them, without the blanks at their ends."""
+    """Return the lines that `rich` prints, without trailing blanks."""
     file = io.StringIO()
     console = Console(file=file, width=width, markup=False, highlight=False, emoji=False)
     console.print(part)
@@ -99,7 +99,7 @@ NUMBERS = st.integers(0, 10**9).flatmap(lambda n: st.sampled_from([n / 1e6, n / 
 def test_a_comparison_shows_every_number_whole(
     width: int, scenarios: int, jobs: bool, data: st.DataObject
 ) -> None:
-    """However many scenarios there are: the same words as where room is without end."""
+    """For any number of scenarios: the same words as with unlimited width."""
     names = ["mean_fct:victim", "pause_time", *(["mean_over_bound:train/grads"] if jobs else [])]
     rows = [
         row(
@@ -112,20 +112,20 @@ def test_a_comparison_shows_every_number_whole(
     assert "…" not in narrow
     assert max(map(len, narrow.splitlines())) <= width
     assert not Counter(wide.split()) - Counter(narrow.split())
-    # Of a column that goes on below, the metric and the unit are there again.
+    # A group of columns that continues below repeats the metric and the unit.
     again = set(Counter(narrow.split()) - Counter(wide.split()))
     assert again <= {word for name in ("metric", "unit", *names) for word in key(name)}
 
 
 def key(name: str) -> list[str]:
-    """Words of the first two columns of a metric's row."""
+    """Return the words of the first two columns of a metric's row."""
     head, colon, group = name.partition(":")
     unit = [] if name in ("metric", "unit") else [metric(name).unit]
     return [name, f"{head}{colon}", group, *unit]
 
 
 def shown(view: View, width: int) -> str:
-    """What the command prints of a table where output has so many columns."""
+    """Return a table as the command prints it at a width."""
     file = io.StringIO()
     with pytest.MonkeyPatch.context() as patch, redirect_stdout(file):
         patch.setenv("COLUMNS", str(width))
@@ -135,7 +135,7 @@ def shown(view: View, width: int) -> str:
 
 @pytest.mark.parametrize("width", [60, 80, 100])
 def test_no_table_cuts_a_number(width: int) -> None:
-    """Of a study, a sweep or a search: numbers at either side of columns, more than have room."""
+    """Tables of a study, a sweep or a search, with numeric columns, too wide for the output."""
     view = View()
     view.add_column("case")
     numbers = [f"{n}.{n:04}" for n in range(1000000, 1000012)]
