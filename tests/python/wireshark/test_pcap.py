@@ -201,7 +201,9 @@ def test_errors(command: Command, sample: Path) -> None:
         "error: none.pcapng: cannot be read: No such file or directory",
     )
     said = command("pcap", "show", str(sample), "--kind", "pcf", code=2)
-    assert said.err.startswith("error: --kind pcf: is not a kind of frame\nhint: kinds: data, ack, pause")
+    assert said.err.startswith(
+        "error: --kind pcf: is not a kind of frame\nhint: kinds: data, ack, pause"
+    )
     assert said.err.endswith("other, broken; control (all but data and ack); all\n")
     for option, number, least in (
         ("--sfcm-port", "65536", "1"),
