@@ -19,7 +19,7 @@
 //! cwnd is in packets. `delay` is the time from a packet's sending to its acknowledgement, `rtt` the last of them,
 //! `#hops` the switches on the path.
 //!
-//! The paper defines the law, but for most parameters no value for every network.
+//! The paper defines the law. For most parameters it has no value for every network.
 //!
 //! # Not modelled
 //! - the delay in end hosts and its window (`ecwnd`, the average of the endpoint's delay): hosts here take no time
