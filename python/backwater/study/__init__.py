@@ -22,6 +22,7 @@ from backwater.errors import InputError, ResultError
 from backwater.experiments.execute import find_done
 from backwater.files import digest, json_text, write_text
 from backwater.manifest import FORMATS, STUDY, read_manifest, write_manifest
+from backwater.results import unwritable
 from backwater.stopping import interruptible
 from backwater.study.definition import Study, has_full_size, load, names
 from backwater.study.execute import Changes, Plan, execute, places, plan, seeds_of
@@ -146,7 +147,7 @@ def _write_tables(directory: Path, outcome: Outcome) -> dict[str, str]:
         for name, content in contents.items():
             write_text(directory / name, json_text(content))
     except OSError as error:
-        raise ResultError(f"{directory}: cannot write results: {error.strerror or error}") from None
+        raise unwritable(directory, error) from None
     return {name: digest(directory / name) for name in (*contents, MEASURED)}
 
 
@@ -165,7 +166,7 @@ def _write_manifest(directory: Path, manifest: dict[str, Any]) -> None:
     try:
         write_manifest(directory, manifest)
     except OSError as error:
-        raise ResultError(f"{directory}: cannot write results: {error.strerror or error}") from None
+        raise unwritable(directory, error) from None
 
 
 def _manifest(planned: Plan, case: str | None, status: str) -> dict[str, Any]:

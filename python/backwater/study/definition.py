@@ -13,6 +13,8 @@ from decimal import Decimal
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, Self
 
+import msgspec
+
 from backwater.errors import InputError
 from backwater.files import text_of
 from backwater.scenario import shorter
@@ -23,12 +25,22 @@ from backwater.study import (
     messages,  # noqa: F401 - as of collectives
     pausing,  # noqa: F401 - as of collectives
 )
-from backwater.study.bounds import BOUNDS, Model
-from backwater.study.schema import check_published, check_study
+from backwater.study.bounds import BOUNDS
+from backwater.study.schema import StudyFile, check_study, published_file
 from backwater.wording import MANY_NAMES, meant
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Mapping
+
+    from backwater.study.bounds import Model
+    from backwater.study.schema import (
+        BesideTable,
+        CaseTable,
+        ClaimText,
+        PublishedFile,
+        RowTable,
+        Setup,
+    )
 
 # Resolved, since it is a link in the source tree: messages name the real path.
 STUDIES = (Path(__file__).resolve().parent.parent / "studies").resolve()
@@ -139,39 +151,6 @@ class Number:
 
 
 @dataclass(frozen=True)
-class ClaimText:
-    """A claim without a published number; its predicate is a function in `study.claims`."""
-
-    id: str
-    text: str
-    predicate: str
-    required: bool
-    own: bool
-    """True if it is this project's own claim, which is counted apart from the document's."""
-    by_construction: str | None
-    """Why the claim cannot fail, whatever the mechanism does; None: it can fail."""
-
-
-@dataclass(frozen=True)
-class Setup:
-    """A way to run a study's cases other than that of the table."""
-
-    id: str
-    label: str
-    text: str
-    variant: str | None
-    set: dict[str, str]
-    set_for: dict[str, dict[str, str]]
-    """Changes for one mechanism only, by mechanism."""
-    refused: tuple[str, ...]
-    """Mechanisms with which the setup is no valid scenario: their row states the reason."""
-
-    def changes(self, mechanism: str) -> dict[str, str]:
-        """Return all changes of this setup under a mechanism."""
-        return self.set | self.set_for.get(mechanism, {})
-
-
-@dataclass(frozen=True)
 class Beside:
     """Setups that are run and reported beside the table, without published numbers to compare."""
 
@@ -278,17 +257,18 @@ def has_full_size(name: str) -> bool:
 def read(folder: Path, *, full: bool = False) -> Study:
     """Read the study in a directory."""
     text = toml(folder / "study.toml")
-    published = toml(folder / "published.toml", _Printed)
     check_study(folder / "study.toml", text)
-    check_published(folder / "published.toml", published)
+    path = folder / "published.toml"
+    published = published_file(path, toml(path, _Printed))
     if full and "full" not in text:
         raise InputError(f"study {folder.name} has one size only", "leave out --full")
     if not full:
         left_out = {case["id"] for case in text["case"] if case.get("only") == "full"}
-        rows = [row for row in published.get("row", []) if row["case"] not in left_out]
-        published = published | {"row": rows}
+        rows = [row for row in published.row if row.case not in left_out]
+        published = msgspec.structs.replace(published, row=rows)
+    file = msgspec.convert(_enlarged(text) if full else _reduced(text), StudyFile)
     try:
-        return _study(folder, _enlarged(text) if full else _reduced(text), published)
+        return _study(folder, file, published)
     except (KeyError, TypeError) as error:
         raise InputError(f"{folder}: the study's files lack or misuse {error}") from error
 
@@ -348,36 +328,25 @@ def _is_own(case: Mapping[str, Any]) -> bool:
     return "like" not in case and "scenario" not in case
 
 
-def _study(folder: Path, text: dict[str, Any], published: dict[str, Any]) -> Study:
-    known = tuple(_measure(entry) for entry in text["measure"])
-    seeds = _seeds(folder, text.get("seeds"))
-    cases = _cases(folder, text["case"], shorter(folder / text["scenario"]), seeds)
+def _study(folder: Path, file: StudyFile, published: PublishedFile) -> Study:
+    known = tuple(_measure(entry) for entry in file.measure)
+    cases = _cases(folder, file.case, shorter(folder / file.scenario), _seeds(folder, file.seeds))
     study = Study(
         id=folder.name,
-        title=text["title"],
-        size=text.get("size"),
-        document=published["document"],
-        column=text.get("column", "quantity"),
+        title=file.title,
+        size=file.size,
+        document=published.document,
+        column=file.column,
         measures=known,
-        mechanisms=text["mechanisms"],
-        null=text.get("null", {}),
+        mechanisms=file.mechanisms,
+        null=file.null,
         cases=tuple(cases),
         numbers=tuple(_numbers(folder, published)),
-        claims=tuple(
-            ClaimText(
-                c["id"],
-                c["text"],
-                c["predicate"],
-                c.get("required", True),
-                c.get("own", False),
-                c.get("by_construction"),
-            )
-            for c in published.get("claim", [])
-        ),
-        beside=tuple(_beside(folder, b, known) for b in text.get("beside", [])),
-        model=Model(**text["model"]) if "model" in text else None,
-        together=text.get("together", False),
-        bound_ignores=tuple(text.get("bound_ignores", ())),
+        claims=published.claim,
+        beside=tuple(_beside(folder, entry, known) for entry in file.beside),
+        model=file.model,
+        together=file.together,
+        bound_ignores=file.bound_ignores,
     )
     for name in (*study.null, *study.null.values()):
         if name not in study.mechanisms:
@@ -420,111 +389,101 @@ def _seeds(folder: Path, text: str | None) -> tuple[int, ...]:
     return tuple(range(int(low), int(high) + 1))
 
 
-def _numbers(folder: Path, published: dict[str, Any]) -> list[Number]:
-    exact = published.get("exact", {"tolerance": None, "numbers": []})
-    exactly = {tuple(entry) for entry in exact["numbers"]}
+def _numbers(folder: Path, published: PublishedFile) -> list[Number]:
+    tolerances = {}
+    if published.exact is not None:
+        tolerances = dict.fromkeys(published.exact.numbers, float(published.exact.tolerance))
     numbers = []
-    for row in published.get("row", []):
-        band, apart = _band(folder, row), row.get("apart")
+    for row in published.row:
+        band, apart = _band(folder, row), row.apart
         if apart is not None and apart not in APART:
             raise InputError(f"{folder}: apart = {apart!r}", f"there are {', '.join(APART)}")
         if band is None and apart is None:
             raise InputError(
-                f"{folder}: case {row['case']}: a row without a band is not judged",
+                f"{folder}: case {row.case}: a row without a band is not judged",
                 "add a band, or the reason not to count it as `apart`",
             )
-        over = row.get("over", "mean")
-        if over not in STATISTICS:
-            raise InputError(f"{folder}: over = {over!r}", f"there are {', '.join(STATISTICS)}")
-        for quantity, value in row["values"].items():
-            place = (row["case"], row["mechanism"], quantity)
+        if row.over not in STATISTICS:
+            raise InputError(f"{folder}: over = {row.over!r}", f"there are {', '.join(STATISTICS)}")
+        for quantity, value in row.values.items():
+            place = (row.case, row.mechanism, quantity)
             numbers.append(
                 Number(
                     *place,
-                    over=over,
-                    first=row.get("first"),
+                    over=row.over,
+                    first=row.first,
                     value=float(value) if isinstance(value, float) else value,
-                    runs=row.get("first", 1),
+                    runs=1 if row.first is None else row.first,
                     rounding=value.rounding if isinstance(value, _Printed) else 0.5,
                     band=band,
                     apart=apart,
-                    required=row.get("required", apart is None),
-                    tolerance=float(exact["tolerance"])
-                    if place in exactly and "against" not in row
-                    else None,
-                    note=row.get("note"),
-                    against=row.get("against"),
+                    required=apart is None if row.required is None else row.required,
+                    tolerance=tolerances.get(place) if row.against is None else None,
+                    note=row.note,
+                    against=row.against,
                 )
             )
     return numbers
 
 
-def _band(folder: Path, row: dict[str, Any]) -> Band | None:
-    bands = [(key, row[key]) for key in row if key.split("_")[0] == "band"]
+def _band(folder: Path, row: RowTable) -> Band | None:
+    widths = {
+        "relative": row.band,
+        "absolute": row.band_absolute,
+        "factor": row.band_factor,
+        "range": row.band_range,
+    }
+    bands = [(kind, width) for kind, width in widths.items() if width is not None]
     if len(bands) > 1:
-        raise InputError(f"{folder}: case {row['case']}: a row has one band, not {len(bands)}")
-    for key, width in bands:
-        kind = key.removeprefix("band").removeprefix("_") or "relative"
+        raise InputError(f"{folder}: case {row.case}: a row has one band, not {len(bands)}")
+    for kind, width in bands:
         if kind != "range":
             return Band(kind, float(width))
         if len(width) != 2 or width[0] > width[1]:
             raise InputError(
-                f"{folder}: case {row['case']}: band_range = {width}", "it is [LEAST, GREATEST]"
+                f"{folder}: case {row.case}: band_range = {width}", "it is [LEAST, GREATEST]"
             )
         return Band(kind, (float(width[0]), float(width[1])))
     return None
 
 
 def _cases(
-    folder: Path, entries: list[dict[str, Any]], scenario: Path, seeds: tuple[int, ...]
+    folder: Path, entries: list[CaseTable], scenario: Path, seeds: tuple[int, ...]
 ) -> list[Case]:
     """Read the cases in their order: a case may be like an earlier one."""
     known: dict[str, Case] = {}
     for entry in entries:
         base = Case("", "", scenario, seeds, (), {}, {})
-        if "like" in entry:
-            if entry["like"] not in known:
+        if entry.like is not None:
+            if entry.like not in known:
                 raise InputError(
-                    f"{folder}: case {entry['id']} is like {entry['like']!r}, which is no case "
-                    "before it"
+                    f"{folder}: case {entry.id} is like {entry.like!r}, which is no earlier case"
                 )
-            base = known[entry["like"]]
-        own = entry.get("set_for", {})
-        known[entry["id"]] = Case(
-            id=entry["id"],
-            text=entry["text"],
-            scenario=shorter(folder / entry["scenario"]) if "scenario" in entry else base.scenario,
-            seeds=_seeds(folder, entry["seeds"]) if "seeds" in entry else base.seeds,
-            mechanisms=tuple(entry.get("mechanisms", base.mechanisms)),
-            set=base.set | entry.get("set", {}),
+            base = known[entry.like]
+        known[entry.id] = Case(
+            id=entry.id,
+            text=entry.text,
+            scenario=base.scenario if entry.scenario is None else shorter(folder / entry.scenario),
+            seeds=base.seeds if entry.seeds is None else _seeds(folder, entry.seeds),
+            mechanisms=base.mechanisms if entry.mechanisms is None else entry.mechanisms,
+            set=base.set | entry.set,
             set_for={
-                mechanism: base.set_for.get(mechanism, {}) | own.get(mechanism, {})
-                for mechanism in dict.fromkeys((*base.set_for, *own))
+                mechanism: base.set_for.get(mechanism, {}) | entry.set_for.get(mechanism, {})
+                for mechanism in dict.fromkeys((*base.set_for, *entry.set_for))
             },
         )
     return list(known.values())
 
 
-def _beside(folder: Path, entry: dict[str, Any], known: tuple[Measure, ...]) -> Beside:
+def _beside(folder: Path, entry: BesideTable, known: tuple[Measure, ...]) -> Beside:
     return Beside(
-        id=entry["id"],
-        title=entry["title"],
-        own=entry.get("own", ""),
-        own_text=entry.get("own_text", ""),
-        cases=tuple(entry["cases"]),
-        mechanisms=tuple(entry["mechanisms"]),
-        setups=tuple(
-            Setup(
-                s["id"],
-                s["label"],
-                s["text"],
-                s.get("variant"),
-                s.get("set", {}),
-                s.get("set_for", {}),
-                tuple(s.get("refused", ())),
-            )
-            for s in entry.get("setup", [])
-        ),
-        shows=tuple(entry.get("shows", (measure.name for measure in known))),
-        seeds=_seeds(folder, entry.get("seeds")),
+        id=entry.id,
+        title=entry.title,
+        own=entry.own,
+        own_text=entry.own_text,
+        cases=entry.cases,
+        mechanisms=entry.mechanisms,
+        setups=entry.setup,
+        shows=tuple(m.name for m in known) if entry.shows is None else entry.shows,
+        seeds=_seeds(folder, entry.seeds),
     )

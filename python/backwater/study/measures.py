@@ -307,7 +307,7 @@ def statistic_of(values: Iterable[float] | pl.Series, name: str) -> float:
 def fct(run: Observed, group: str, of: str = "mean", until: str = "last_ack") -> Reading:
     """Completion times of a group's flows in us; all must be complete."""
     flows = run.run.flows.filter(pc.field("group") == group)
-    sizes = tuple(pl.Series(flows["bytes"]).to_list())
+    sizes = tuple(row["bytes"] for row in flows.select(["bytes"]).to_pylist())
     name = f"fct_{until}_ps"
     times = flows[name]
     if flows.num_rows == 0:

@@ -6,7 +6,7 @@
 from __future__ import annotations
 
 import re
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, TypeVar
 
 import msgspec
 
@@ -35,21 +35,27 @@ class CaseTable(_Table):
     only: str | None = None
     scenario: str | None = None
     seeds: str | None = None
-    mechanisms: list[str] | None = None
-    set: Changes | None = None
-    set_for: dict[str, Changes] | None = None
+    mechanisms: tuple[str, ...] | None = None
+    set: Changes = {}
+    set_for: dict[str, Changes] = {}
 
 
-class SetupTable(_Table):
-    """`[[beside.setup]]`."""
+class Setup(_Table):
+    """`[[beside.setup]]`: a way to run a study's cases other than that of the table."""
 
     id: str
     label: str
     text: str
     variant: str | None = None
-    set: Changes | None = None
-    set_for: dict[str, Changes] | None = None
-    refused: list[str] | None = None
+    set: Changes = {}
+    set_for: dict[str, Changes] = {}
+    """Changes for one mechanism only, by mechanism."""
+    refused: tuple[str, ...] = ()
+    """Mechanisms with which the setup is no valid scenario: their row states the reason."""
+
+    def changes(self, mechanism: str) -> Changes:
+        """Return all changes of this setup under a mechanism."""
+        return self.set | self.set_for.get(mechanism, {})
 
 
 class BesideTable(_Table):
@@ -57,14 +63,14 @@ class BesideTable(_Table):
 
     id: str
     title: str
-    cases: list[str]
-    mechanisms: list[str]
+    cases: tuple[str, ...]
+    mechanisms: tuple[str, ...]
     only: str | None = None
-    own: str | None = None
-    own_text: str | None = None
+    own: str = ""
+    own_text: str = ""
     seeds: str | None = None
-    setup: list[SetupTable] | None = None
-    shows: list[str] | None = None
+    setup: tuple[Setup, ...] = ()
+    shows: tuple[str, ...] | None = None
 
 
 class FullTable(_Table):
@@ -96,11 +102,11 @@ class StudyFile(_Table):
     case: list[CaseTable]
     size: str | None = None
     seeds: str | None = None
-    column: str | None = None
-    null: dict[str, str] | None = None
-    beside: list[BesideTable] | None = None
-    together: bool | None = None
-    bound_ignores: list[str] | None = None
+    column: str = "quantity"
+    null: dict[str, str] = {}
+    beside: list[BesideTable] = []
+    together: bool = False
+    bound_ignores: tuple[str, ...] = ()
     model: Model | None = None
     full: FullTable | None = None
     headline: HeadlineTable | None = None
@@ -121,26 +127,31 @@ class RowTable(_Table):
     first: int | None = None
     apart: str | None = None
     note: str | None = None
-    over: str | None = None
+    over: str = "mean"
     required: bool | None = None
 
 
-class ClaimTable(_Table):
-    """`[[claim]]`."""
+class ClaimText(_Table):
+    """`[[claim]]`: a claim without a published number.
+
+    Its predicate is a function in `study.claims`.
+    """
 
     id: str
     text: str
     predicate: str
-    own: bool | None = None
+    own: bool = False
+    """True if it is this project's own claim, which is counted apart from the document's."""
     by_construction: str | None = None
-    required: bool | None = None
+    """Why the claim cannot fail, whatever the mechanism does; None: it can fail."""
+    required: bool = True
 
 
 class ExactTable(_Table):
     """`[exact]`."""
 
     tolerance: Any
-    numbers: list[list[str]]
+    numbers: list[tuple[str, ...]]
 
 
 class AdviceTable(_Table):
@@ -157,8 +168,8 @@ class PublishedFile(_Table):
     """`published.toml`."""
 
     document: str
-    row: list[RowTable] | None = None
-    claim: list[ClaimTable] | None = None
+    row: list[RowTable] = []
+    claim: tuple[ClaimText, ...] = ()
     exact: ExactTable | None = None
     advice: list[AdviceTable] | None = None
 
@@ -167,20 +178,23 @@ class PublishedFile(_Table):
 _TABLES: dict[tuple[str, ...], type[msgspec.Struct]] = {
     ("case",): CaseTable,
     ("beside",): BesideTable,
-    ("beside", "setup"): SetupTable,
+    ("beside", "setup"): Setup,
     ("full",): FullTable,
     ("model",): Model,
     ("headline",): HeadlineTable,
     ("row",): RowTable,
-    ("claim",): ClaimTable,
+    ("claim",): ClaimText,
     ("exact",): ExactTable,
     ("advice",): AdviceTable,
 }
 
 
+_File = TypeVar("_File", StudyFile, PublishedFile)
+
+
 def check_study(path: Path, text: Mapping[str, Any]) -> None:
     """Raise `InputError` for an unknown key, case or parameter in a `study.toml`."""
-    _check(path, text, StudyFile)
+    _convert(path, text, StudyFile)
     parameters = {key for measure in text["measure"] for key in measure}
     full = text.get("full") or {}
     cases = {case["id"] for case in text["case"]}
@@ -188,14 +202,14 @@ def check_study(path: Path, text: Mapping[str, Any]) -> None:
     _check_known(path, "full.case", "case", full.get("case"), cases)
 
 
-def check_published(path: Path, text: Mapping[str, Any]) -> None:
-    """Raise `InputError` for an unknown key in a `published.toml`."""
-    _check(path, text, PublishedFile)
+def published_file(path: Path, text: Mapping[str, Any]) -> PublishedFile:
+    """Return the content of a `published.toml`; raises `InputError` for an unknown key."""
+    return _convert(path, text, PublishedFile)
 
 
-def _check(path: Path, text: Mapping[str, Any], file: type[_Table]) -> None:
+def _convert(path: Path, text: Mapping[str, Any], file: type[_File]) -> _File:
     try:
-        msgspec.convert(text, file)
+        return msgspec.convert(text, file)
     except msgspec.ValidationError as error:
         reason, _, where = str(error).partition(" - at `$")
         parts = re.findall(r"[^.\[\]`]+", where)

@@ -23,7 +23,8 @@ from backwater.study.rows import NOT_JUDGED, NOT_KNOWN, Row, off
 if TYPE_CHECKING:
     from collections.abc import Iterable
 
-    from backwater.study.definition import ClaimText, Measure, Number, Study
+    from backwater.study.definition import Measure, Number, Study
+    from backwater.study.schema import ClaimText
 
 OWN = "table"
 """The name of the table's own setup in the rows beside the table."""

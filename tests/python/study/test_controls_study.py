@@ -6,6 +6,7 @@ import re
 from dataclasses import replace
 from typing import Any
 
+import msgspec
 import pytest
 
 import backwater
@@ -73,7 +74,8 @@ def test_no_case_tunes_a_scheme() -> None:
 def test_a_setup_that_is_valid_is_not_called_refused() -> None:
     study = load("controls-2026")
     [block] = [one for one in study.beside if one.id == "architectures"]
-    wrong = replace(block, setups=(replace(block.setups[1], refused=("pfc",)),))
+    valid = msgspec.structs.replace(block.setups[1], refused=("pfc",))
+    wrong = replace(block, setups=(valid,))
     with pytest.raises(InputError, match="valid scenario"):
         plan(replace(study, beside=(wrong,)), "1", Changes(), None)
 
