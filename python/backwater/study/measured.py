@@ -30,7 +30,7 @@ from backwater.journal import sealed_line, unsealed
 from backwater.study.measures import Reading
 
 if TYPE_CHECKING:
-    from collections.abc import Iterable, Mapping, Sequence
+    from collections.abc import Iterator, Mapping, Sequence
     from pathlib import Path
 
     from backwater.results import Run
@@ -73,7 +73,8 @@ class Measured:
         self._taken = {line["of"] for line in others}
         if self._path is not None:
             # Rewritten, since a killed command may have left half a line.
-            self._write(lines.values())
+            with _writing(self._path):
+                write_text(self._path, "".join(map(sealed_line, lines.values())))
 
     def taken(self, job: Job) -> Readings | None:
         """Return the readings of a job that the file `taken` has; None if the job must run."""
@@ -99,23 +100,13 @@ class Measured:
                 return
             self._known[name] = readings
             if self._path is not None:
-                try:
-                    with self._path.open("a", encoding="utf-8") as file:
-                        file.write(sealed_line(line))
-                except OSError as error:
-                    raise _unwritten(self._path, error) from None
+                with _writing(self._path), self._path.open("a", encoding="utf-8") as file:
+                    file.write(sealed_line(line))
 
     def _name(self, manifest: Mapping[str, Any]) -> str:
         facts = [manifest[fact] for fact in ("scenario", "inputs", "seed", "versions")]
         text = json.dumps([facts, self._read_of], sort_keys=True)
         return hashlib.sha256(text.encode()).hexdigest()
-
-    def _write(self, lines: Iterable[Mapping[str, Any]]) -> None:
-        assert self._path is not None
-        try:
-            write_text(self._path, "".join(map(sealed_line, lines)))
-        except OSError as error:
-            raise _unwritten(self._path, error) from None
 
 
 def place_of(run: Run) -> str | None:
@@ -129,8 +120,13 @@ def readings_in(path: Path) -> dict[str | None, Readings]:
     return {line["run"]: _readings(line) for line in _lines(path)}
 
 
-def _unwritten(path: Path, error: OSError) -> ResultError:
-    return ResultError(f"{path}: cannot be written: {error.strerror or error}")
+@contextlib.contextmanager
+def _writing(path: Path) -> Iterator[None]:
+    """Raise `ResultError` if a file cannot be written."""
+    try:
+        yield
+    except OSError as error:
+        raise ResultError(f"{path}: cannot be written: {error.strerror or error}") from None
 
 
 def _given(path: Path) -> list[dict[str, Any]]:
