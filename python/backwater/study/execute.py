@@ -224,8 +224,8 @@ def _check_used(
         if all(key in here for here in found):
             name = found[0][key]
             raise InputError(
-                f"--set {key}={value}: `{name}` is off in every model of {study.id} that would be "
-                "run, and a setting does not switch it on",
+                f"--set {key}={value}: `{name}` is off in every model of {study.id} to run, and a "
+                "setting does not switch it on",
                 f"--with {name} switches it on in all of them",
             )
 

@@ -43,8 +43,8 @@ def chosen(
         wanted &= pc.field("start_ps") < time_ps(before)
     if sizes is not None:
         if not 1 <= len(sizes) <= 2:
-            hint = 'they are ["LEAST"] or ["LEAST", "BELOW"]'
-            raise InputError(f"{list(sizes)} are no sizes", hint)
+            hint = 'sizes are ["LEAST"] or ["LEAST", "BELOW"]'
+            raise InputError(f"sizes = {list(sizes)}", hint)
         least, *below = (size_bytes(size, "sizes") for size in sizes)
         wanted &= pc.field("bytes") >= least
         if below:

@@ -103,7 +103,7 @@ def of(outcome: Outcome) -> dict[str, Any]:
     other_seeds = any(point["other_seeds"] for point in manifest["points"])
     if outcome.changes or (other_seeds and not _is_full(outcome.study)):
         raise InputError(
-            f"{directory}: is not the study with its own seeds and settings",
+            f"{directory}: has other seeds or settings than the study",
             "reproduce it without --seeds, --set and --with",
         )
     ended = datetime.fromtimestamp((directory / "manifest.json").stat().st_mtime, UTC)
@@ -148,7 +148,7 @@ def numbers_cell(summary: Summary) -> str:
     if summary.spread != summary.numbers:
         rest[0] = f"{summary.agree} of {summary.numbers} in band"
     if summary.rows:
-        rest.append(f"{summary.rows_agree} of {summary.rows} rows whole")
+        rest.append(f"{summary.rows_agree} of {summary.rows} rows in band")
     if summary.apart:
         rest.append(f"not counted {summary.apart} rows")
     return f"{first} ({', '.join(rest)})"

@@ -122,7 +122,7 @@ def test_wrong_parameters_are_named() -> None:
     run = calls()
     with pytest.raises(InputError, match="obeyed by hosts or by switches"):
         read(run, "pauses", {"at": "tors"})
-    with pytest.raises(InputError, match="no sizes"):
+    with pytest.raises(InputError, match="sizes = "):
         read(run, "messages", {"group": "calls", "sizes": []})
     with pytest.raises(InputError, match="of = 'p5'"):
         read(run, "held", {"tier": "switch", "of": "p5"})

@@ -147,7 +147,7 @@ def test_a_changed_study_is_no_record(tmp_path: Path) -> None:
         tmp_path / "part",
         seeds=lambda own, _: own[:1],
     )
-    with pytest.raises(InputError, match="not the study with its own seeds"):
+    with pytest.raises(InputError, match="has other seeds or settings than"):
         record.of(outcome)
     with pytest.raises(InputError, match="were not kept"):
         record.of(replace(outcome, directory=None))
@@ -236,7 +236,7 @@ def test_other_seeds_are_recorded_of_a_full_run_only(
     made = definition.load(folder.name, full=full)
     study.reproduce(made, out=str(out), seeds=lambda own, _: own[:1])
     if not full:
-        with pytest.raises(InputError, match="not the study with its own seeds"):
+        with pytest.raises(InputError, match="has other seeds or settings than"):
             record.write(str(out))
         return
     record.write(str(out))
