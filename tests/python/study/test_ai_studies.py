@@ -46,7 +46,7 @@ def test_completions_bounds_and_bandwidths_are_those_of_the_rows() -> None:
     assert value(run, "job_completion", of="mean") == sum(ends) / 2e6
     took = [row["end_ps"] - row["start_ps"] for row in rows if row["round"] == 1]
     assert value(run, "collective_time", step="s", of_round=1) == max(took) / 1e6
-    # From the first of its begins to the last of its ends, which are of different instances.
+    # From the first start to the last end, which belong to different instances.
     later = [row for row in rows if row["round"] == 1]
     whole = max(row["end_ps"] for row in later) - min(row["start_ps"] for row in later)
     assert value(run, "job_completion", of_round=1) == whole / 1e6
@@ -123,7 +123,7 @@ def test_what_stays_within_a_server_has_no_bound() -> None:
 
 
 class Made(Numbers):
-    """Numbers in which a mechanism takes so much of PFC's time, by seed."""
+    """Numbers in which each mechanism takes a given share of PFC's time, by seed."""
 
     def __init__(self, **ratios: list[float]) -> None:
         made = {"pfc": [1.0] * 5, "sfc": [0.9288] * 5, "flow": [0.9288] * 5, "dcqcn": [1.1] * 5}
@@ -149,7 +149,7 @@ def test_the_document_s_arithmetic_makes_18_gpus_of_7_per_cent() -> None:
     assert finding.holds
     assert finding.value == pytest.approx(0.89)
     assert finding.detail == "0.89 % of 2048 GPUs are 18.2, of 460 TWh 4.09 TWh, 819 M USD"
-    # Nothing saved, and 4 % saved, are both not what it prints.
+    # The document prints neither a saving of nothing nor one of 4 %.
     assert not predicates(PREFILL)["saving"](Made(sfc=[1.0] * 5)).holds
     assert not predicates(PREFILL)["saving"](Made(sfc=[0.68] * 5)).holds
 
@@ -158,7 +158,7 @@ def test_the_document_s_arithmetic_makes_18_gpus_of_7_per_cent() -> None:
 def test_the_document_s_own_reading_decides(name: str) -> None:
     claims = predicates(name)
     assert claims["sfc-shortens"](Made()).holds
-    # What a source that stops the flow would gain does not help the class.
+    # A gain of sources that pause the flow does not count for sources that pause the class.
     assert not claims["sfc-shortens"](Made(sfc=[1.002] * 5, flow=[0.8] * 5)).holds
     assert claims["sfc-beats-dcqcn"](Made()).holds
     assert not claims["sfc-beats-dcqcn"](Made(sfc=[1.2] * 5)).holds

@@ -37,7 +37,7 @@ def test_pauses_are_counted_and_timed_by_class() -> None:
     assert frames == asked > 2
     assert value(run, "pause_frames", classes=[2]) == 0
     whole = value(run, "pause_time")
-    # As the hosts felt it: each pause begins and ends one frame and 500 ns later.
+    # At the hosts, each pause begins and ends one frame and 500 ns later.
     felt = sum(row["paused_ps"] for row in run.run.ports.to_pylist()) / 1e9
     assert whole == pytest.approx(felt, rel=1e-3)
     parts = [
@@ -80,7 +80,7 @@ def test_pauses_of_switches_are_told_from_those_of_hosts() -> None:
     assert value(run, "pause_frames", to="switches") == spreading
     assert value(run, "pause_frames", to="hosts") == len(asked) - spreading
     assert value(run, "pause_frames_per_host") == len(asked) / 4
-    # The victim stands behind a paused port; what comes from h0 in another class does not.
+    # The victim waits for a paused port; flows from h0 in another class do not.
     assert value(run, "victims_per_host", group="victim") == 1 / 4
     assert value(run, "victims_per_host", group="other") == 0
     missing = read(run, "victims_per_host", {"group": "incast"})
@@ -104,7 +104,7 @@ def test_a_reduction_is_seed_by_seed() -> None:
 
 
 class Made(Numbers):
-    """Numbers as the document has them, where it says no more than that they fall."""
+    """The document's numbers; plausible ones where it states only that a number falls."""
 
     def __init__(self, **changed: float) -> None:
         self.left = {
@@ -184,7 +184,7 @@ def test_each_claim_holds_of_the_document_and_can_fail(
 
 
 class Noisy(Made):
-    """The same, with one quantity that isolation reduces by 30 % in the mean, not in every seed."""
+    """The same, except that isolation reduces one quantity by 30 % in the mean, not always."""
 
     def __init__(self, noisy: str) -> None:
         super().__init__()
@@ -248,13 +248,13 @@ def test_the_queue_models_in_a_small_network(case: str, models: int, rows: set[s
     }
     assert len(beside) == models
     for name, model in beside.items():
-        # Every flow is run to its end, whatever the permanent incast does, but at a set time.
+        # Every flow runs to its end, except with a set time, whatever the permanent incast does.
         assert (model["unfinished"] == 0) == (case == "main"), name
         assert model["fct_all"] is not None, (name, model["note"])
         assert (model["loss_rate"] > 0) == (case != "main"), name
     if case != "main":
         return
-    # Both seeds have one flow set: reductions differ from ratios of means only by their weights.
+    # Both seeds have the same flows: reductions differ from ratios of means only by their weights.
     everyone = found["isolation", "fct_all"]
     assert everyone.measured is not None
     assert everyone.ci is not None
@@ -270,7 +270,7 @@ def test_the_full_size_is_the_document_s() -> None:
         assert full.case(name).set.items() >= size, name
     assert full.case("lossy, 20 ms").set["stop.at"] == "20 ms"
     assert len(main.seeds) >= 6
-    # What is explored beside the document's reading is run at full size only.
+    # Readings beside the document's own run at full size only.
     default = study.load(STUDY)
     assert default.case("main").set == {}
     more = {case.id for case in full.cases} - {case.id for case in default.cases}

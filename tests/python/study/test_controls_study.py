@@ -1,4 +1,4 @@
-"""The study controls-2026: its files, what it refuses, and the measures that it brought."""
+"""The study controls-2026: its files, its refused setups, and its measures."""
 
 from __future__ import annotations
 
@@ -90,7 +90,7 @@ def test_jains_index_is_of_the_rates() -> None:
 
 
 def test_a_queue_peaks_at_what_waits() -> None:
-    # Three frames come at 0.8 us: one is on the wire, which counts until its last bit has left.
+    # Three frames arrive at 0.8 us. One is on the wire and counts until its last bit has left.
     run = _observe(flow=[{"label": "all", "from": "1..3", "to": 0, "size": "1 KB"}])
     assert value(run, "queue_peak") == 3
     assert value(run, "ingress_peak") == 1
@@ -116,7 +116,7 @@ def test_octets_of_a_message_are_a_size_or_a_key_or_their_sum() -> None:
 
 
 def test_the_study_knows_the_octets_of_all_that_its_schemes_send() -> None:
-    # By hand, from the formats: SFCM and CNP as their keys say; a CIM of 22 octets of PDU with 18
+    # By hand, from the formats: SFCM and CNP by their keys; a CIM of 22 octets of PDU with 18
     # of Ethernet and 48 that it quotes; frames of at least 64; an ordered set of 8.
     [found] = [one for one in load("controls-2026").measures if one.name == "octets"]
     scenario = {

@@ -1,4 +1,4 @@
-"""What studies measure, by runs whose numbers follow from sizes and rates alone."""
+"""Measures of studies, in runs whose numbers follow from sizes and rates alone."""
 
 from __future__ import annotations
 
@@ -36,7 +36,7 @@ PAIR = {"label": "pair", "from": ["h1", "h2"], "to": "h0", "size": "1 KB"}
 
 
 def test_throughput_counts_what_was_delivered_within_the_window() -> None:
-    # 4000 B are in by 4 us, 9000 B by 8 us; the last of 11000 B comes at 10.4 us.
+    # 4000 B have arrived by 4 us, 9000 B by 8 us, and all 11000 B by 10.4 us.
     run = observe(ONE)
     assert value(run, "throughput", groups=["one"], window=["0 ns", "4 us"]) == 8000
     assert value(run, "throughput", groups=["one"], window=["4 us", "8 us"]) == 10000
@@ -55,7 +55,7 @@ def test_throughput_counts_what_failed_flows_delivered_before() -> None:
         {"label": "two", "from": "h2", "to": "h0", "size": "10 KB"},
         ack={"enabled": True, "size": "64 B"},
         transport={"recovery": "go-back-n", "timeout": "5 us", "retries": 0},
-        # Nothing that leaves h1 from 3 us on arrives.
+        # No frame that leaves h1 from 3 us on arrives.
         fault=[{"kind": "loss", "at": "3 us", "from": "h1", "to": "s0", "probability": 1.0}],
     )
     states = {row["group"]: row for row in run.run.flows.to_pylist()}
@@ -78,7 +78,7 @@ def test_throughput_says_what_it_lacks() -> None:
 
 
 def test_fairness_is_the_root_mean_square() -> None:
-    # 10 Gb/s and nothing, of a target of 5 Gb/s: each is off by 100 %.
+    # 10 and 0 Gb/s for a target of 5 Gb/s: both deviate by 100 %.
     late = {**ONE, "label": "late", "start": "8 us"}
     run = observe(ONE, late)
     window = ["4 us", "8 us"]
@@ -138,7 +138,7 @@ def test_counts() -> None:
     assert value(run, "drops", nodes=["s0"]) == dropped
     assert value(run, "drops", nodes=["h0"]) == 0
     assert value(run, "retransmissions") == 0
-    # What is lost is retransmitted, and with go-back-n some of what was not.
+    # Lost packets are retransmitted; go-back-N retransmits some others, too.
     again = observe(
         flows,
         switch={"buffer": "3 KB"},
@@ -185,7 +185,7 @@ def test_a_measure_may_be_of_any_metric() -> None:
 
 @pytest.mark.parametrize("study", names())
 def test_studies_give_units_as_their_kinds_do(study: str) -> None:
-    """But for counts, which are of whatever the document counts."""
+    """Except for counts, whose unit is up to the document."""
     for measure in load(study).measures:
         unit = named(measure.kind).unit or "times"
         unit = {"variance": f"{unit}²", "empty": "%"}.get(measure.parameters.get("of", ""), unit)

@@ -1,4 +1,4 @@
-"""What studies of open-loop traffic measure, where sizes and rates alone say what must come out."""
+"""Measures of open-loop traffic, in runs whose numbers follow from sizes and rates alone."""
 
 from __future__ import annotations
 
@@ -11,7 +11,7 @@ from backwater.study import messages
 from backwater.study.measures import Observed, check, read
 from kit.studies import value
 
-# Of 1, 2, 11 and 20 frames of 1000 B, each alone: 0.8 us a frame, and one more for the second link.
+# 1, 2, 11 and 20 frames of 1000 B, each alone: 0.8 us a frame, and one for the second link.
 FLOWS = [
     {"label": "calls", "from": "h1", "to": "h0", "size": size, "start": start}
     for size, start in (("1 KB", "0 us"), ("2 KB", "2 us"), ("11 KB", "5 us"), ("20 KB", "15 us"))
@@ -65,7 +65,7 @@ def test_unfinished_messages_have_no_mean() -> None:
 
 
 def test_unfinished_messages_may_count_with_their_age() -> None:
-    # The last of the four starts at 15 us and takes 16.8 us; the others are over by then.
+    # The last of the four starts at 15 us and takes 16.8 us; the others end before it starts.
     run = observe(*FLOWS, stop={"at": "20 us"})
     asked = {"group": "calls", "until": "last_byte", "unfinished": "age"}
     mean = value(run, "message_time", **asked)

@@ -1,4 +1,4 @@
-"""Prediction intervals hold what they promise: judged by drawing documents, not by a formula."""
+"""Prediction intervals have their promised coverage, by drawn documents instead of a formula."""
 
 from __future__ import annotations
 
@@ -12,7 +12,7 @@ from backwater.study import prediction
 from backwater.study.prediction import interval
 
 DOCUMENTS = 3000
-# The standard error of a share of .95 over so many documents, four times.
+# Four standard errors of a share of .95 over that many documents.
 SLACK = 4 * (0.95 * 0.05 / DOCUMENTS) ** 0.5
 
 
@@ -51,10 +51,10 @@ LAWS = ("normal", "exponential")
 def test_a_bootstrap_holds_what_it_can(
     over: str, law: str, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    """25 of 100 more runs, of a law without tails below and of one with.
+    """25 of 100 more runs, of distributions without and with a tail below.
 
-    A deviation lies inside as often as promised. For an extreme the interval ends at what we have
-    seen: beyond that lies one of m more runs with a chance of m / (n + m), whatever the law.
+    A deviation lies inside as often as promised. For an extreme, the interval ends at our own
+    extreme. One of m more runs lies beyond it with a chance of m / (n + m), for any distribution.
     """
     monkeypatch.setattr(prediction, "DRAWS", 1000)
     draw, ours, runs, few = np.random.default_rng(7), 300, 25, 300
@@ -71,7 +71,7 @@ def test_a_bootstrap_holds_what_it_can(
 
 
 def test_our_own_statistic_lies_inside_our_own_interval() -> None:
-    """The fairness index of 2006 cannot be below 0: a normal law put its least there."""
+    """The fairness index of 2006 cannot be below 0, where a normal distribution put its least."""
     draw = np.random.default_rng(5)
     own = np.abs(draw.normal(0.18, 0.09, 300)).tolist()
     for over, statistic in STATISTICS.items():
@@ -79,7 +79,7 @@ def test_our_own_statistic_lies_inside_our_own_interval() -> None:
             found = interval(own, over, runs, 0.0)
             assert found is not None
             assert 0 <= found[0] <= statistic(own[:runs]) <= found[1]
-    # What cannot be below 0 has no interval below it.
+    # A number that cannot be below 0 has no interval below 0.
     found = interval([0.0, 0.0, 0.0, 0.0, 1.0], "mean", 1, 0.0)
     assert found is not None
     assert found[0] == 0

@@ -1,4 +1,4 @@
-"""What studies came to when they were last run: their records, the README, `reproduce all`."""
+"""Results of the last complete runs of studies: records, the README, `reproduce all`."""
 
 from __future__ import annotations
 
@@ -38,7 +38,7 @@ def test_a_study_s_page_says_how_it_came_out(name: str) -> None:
     readme = (definition.STUDIES / name / "README.md").read_text(encoding="utf-8")
     assert readme.count(record.result(kept)) == 1
     assert record.with_result(readme, kept) == readme
-    # Only there: what is counted by hand as well is out of date one day.
+    # Only there, since a result counted by hand would be out of date one day.
     assert not re.search(r"\*\*Result", record.RESULT.sub("", readme))
 
 
@@ -133,7 +133,7 @@ def test_reproduce_all_ends_with_the_records(
     assert recorded
     for name in recorded:
         summary = Summary(**(record.kept(name) or {})["summary"])
-        # A cell may be broken over lines of the terminal, so words are looked for.
+        # The terminal may break a cell over lines, so the test looks for words.
         assert name in lines
         for cell in (record.numbers_cell(summary), record.claims_cell(summary)):
             assert cell.split(" (")[0] in lines
@@ -188,7 +188,7 @@ size = "as published"
 
 @pytest.fixture
 def study_of(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Callable[..., Path]:
-    """Make a study of frames that are lost the only one; gives its folder."""
+    """Make a study of lost frames the only study; return its folder."""
 
     def write(more: str, *rows: str, seeds: str = "") -> Path:
         published = "\n".join(['document = "none"', ROW.format(case="a", key=""), *rows])
@@ -218,7 +218,7 @@ def test_one_case_is_recorded_as_such(tmp_path: Path, study_of: Callable[..., Pa
     page = (folder / "TABLE-b-b-prime.md").read_text(encoding="utf-8")
     assert "Case b, b' alone." in page
     assert "(not counted: control)" in page
-    # The README's row is of the whole study, and so is what its own page says.
+    # The README's row is of the whole study, and so is the result in its own page.
     before, _, rest = said.read_text(encoding="utf-8").partition(begin)
     result, _, after = rest.partition(end)
     assert (before, after) == ("# Small\n\n", "\nMore.\n")
@@ -266,7 +266,7 @@ def test_a_changed_file_of_a_study_is_told(tmp_path: Path) -> None:
 
 @pytest.mark.parametrize("name", definition.names())
 def test_a_study_can_be_planned_at_every_size(name: str) -> None:
-    """Every scenario of it, every setup beside the table too, is read and checked."""
+    """Planning reads and checks every scenario, including setups beside the table."""
     sizes = [False, True] if definition.has_full_size(name) else [False]
     counts = [
         len(plan(definition.load(name, full=full), None, Changes(), None).jobs) for full in sizes
@@ -294,8 +294,8 @@ def recorded(folder: Path) -> list[float]:
     return found
 
 
-# In no record: of runs with another setting, of a fit, or of a size whose runs were not kept. The
-# page that has them stands beside.
+# Numbers in no record, with the page that has them. They are of runs with another setting, of a
+# fit, or of a size whose runs were not kept.
 ELSEWHERE = {
     "ci-qcz-2018": {"22": "README.md", "44": "README.md"},
     "sfc-buffer": {"5.9": "README.md"},

@@ -1,4 +1,4 @@
-"""The study end to end: the command's output, its rows, and that parallel runs change nothing."""
+"""The study end to end: the command's output and rows, with and without parallel runs."""
 
 from __future__ import annotations
 
@@ -41,29 +41,29 @@ def test_every_required_number_and_claim_is_met(published_study: Path) -> None:
     assert off == []
     assert (published_study / "code.txt").read_text(encoding="utf-8") == "0"
     assert sum(r["verdict"] == "agrees" for r in numbers) >= 42
-    # The document's own other half of a sentence fails here, and three that it does not test.
+    # The other half of one of the document's sentences fails here, and three untested sentences.
     failing = {"severity-dcqcn", "late-threshold", "early-threshold", "last-flow"}
     assert {r["quantity"] for r in claims if r["verdict"] == "fails"} <= failing
     assert {"severity-dcqcn", "last-flow"} <= {
         r["quantity"] for r in claims if r["verdict"] == "fails"
     }
-    # One seed says nothing about the spread of our own runs.
+    # One seed has no spread.
     assert all(r["prediction"] is None and r["within"] is None for r in rows)
     assert "Too few seeds to know the spread of our own runs." in out
-    # PFC alone meets the published incast of most cases with SFC; it meets no victim's.
+    # PFC alone meets SFC's published incast time in most cases, but no victim's.
     sfc = [r for r in numbers if r["mechanism"] == "pfc+sfc"]
     assert all(r["null"] == "pfc" for r in sfc)
     alike = [(r["case"], r["quantity"]) for r in sfc if r["discriminates"] is False]
     assert alike == [(c, "incast_mean_fct") for c in ("1", "2", "3", "4", "5", "7", "10", "11")]
     assert "agrees too" in out
     assert max(len(line) for line in out.splitlines()) <= 100
-    # A measured time below its bound would be an error of one or the other.
+    # A measured time below its bound would be an error in the time or in the bound.
     assert all(r["lower_bound"] <= r["measured"] for r in numbers)
     manifest = json.loads((published_study / "o/manifest.json").read_text(encoding="utf-8"))
     assert manifest["status"] == "done"
     run = backwater.open_run((published_study / "o/runs") / manifest["points"][0]["run"])
     assert run.status == "done"
-    # Beside the table: QCN leaves PFC next to nothing to do, and only ECN without PFC loses frames.
+    # Beside the table: with QCN, PFC hardly pauses, and only ECN without PFC loses frames.
     rows = json.loads((published_study / "o/beside.json").read_text(encoding="utf-8"))
     qcn = {(r["case"], r["setup"]): r for r in rows if r["beside"] == "qcn"}
     assert len(qcn) == 3 * 6
@@ -82,7 +82,7 @@ def test_one_case(command: Command) -> None:
     rows = json.loads(said.out)
     assert {r["case"] for r in rows} == {"1"}
     assert {r["mechanism"] for r in rows} == {"pfc", "pfc+sfc", "pfc+dcqcn"}
-    # The bands are of means over seeds, and so is the spread.
+    # The bands and the spread are of means over seeds.
     assert {r["seeds"] for r in rows} == {5, None}
     assert all(r["prediction"][0] <= r["measured"] <= r["prediction"][1] for r in rows if r["ci"])
 
@@ -128,7 +128,7 @@ def test_pause_and_bcn_with_few_seeds(command: Command) -> None:
     [("single-2400KB", 0), ("single-200us", 1.5 * 185), ("multi-12us", 1.25 * 9164)],
 )
 def test_bcn_with_delay_drops_as_published(case: str, most: float) -> None:
-    # What stands beside the table is not looked at here.
+    # The setups beside the table do not matter here.
     table = replace(study.load("bcn-delay-2007"), beside=())
     rows = study.reproduce(table, case=case, seeds=one_seed).rows
     drops = [row for row in rows if row.quantity == "drops"]

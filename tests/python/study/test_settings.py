@@ -1,4 +1,4 @@
-"""Settings mean what they say: none switches a mechanism on, and a changed model is not judged."""
+"""Settings switch no mechanism on, and a changed model is not judged."""
 
 from __future__ import annotations
 
@@ -171,7 +171,7 @@ def test_a_variant_stands_behind_its_file(
     option = command(*words, small.name, "--variant", "sfc")
     # `advise` names what it read.
     assert (option.code, option.out.split()) == (0, said.out.replace("@sfc", "").split())
-    # A file may be called so.
+    # A file may have this name.
     small.rename(small.with_name(f"{small.name}@sfc"))
     command("check", f"{small.name}@sfc", code=0)
 
@@ -185,7 +185,7 @@ def test_a_seed_is_given_once(name: str, set_: str, command: Command, small: Pat
 
 
 def test_seeds_are_given_once(command: Command, small: Path) -> None:
-    """A number counts from the seed that is set; a range names all itself."""
+    """A number of seeds counts from the set seed; a range names all seeds."""
     said = command("why", f"{small.name},seed=7", "--seed", "5")
     assert (said.code, said.out) == (2, "")
     assert "error: --seed and --set seed exclude each other" in said.err
@@ -235,7 +235,7 @@ def test_a_mechanism_that_is_on_nowhere_is_an_error(name: str, command: Command)
 
 
 def test_a_setting_skips_the_setups_whose_mechanism_is_off(command: Command) -> None:
-    # Beside BCN stand QCN and PFC with DCQCN, and the null model has no BCN either.
+    # QCN and PFC with DCQCN run beside BCN, and the null model has no BCN either.
     case = ("--case", "single-500us", "--seeds", "1", "--set", "stop.at=100 ms")
     said = command("reproduce", "bcn-delay-2007", *case, "--set", "bcn.oversampling=1", code=0)
     assert "Skipped: --set bcn.oversampling=1 in bcn, where `bcn` is off" in " ".join(

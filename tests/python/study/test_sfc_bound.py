@@ -1,7 +1,6 @@
-"""What Source Flow Control needs: the derived bound against simulation, at both of its sides.
+"""The derived bound of Source Flow Control against simulation, on both sides of the bound.
 
-The closed forms stand in the study's own script, by hand, so that code and derivation cannot err
-together.
+The study's own script has its copy of the formulas, so that an error in the code shows.
 """
 
 from __future__ import annotations
@@ -18,7 +17,7 @@ STUDY = load_file(ROOT / "studies" / "sfc-buffer" / "bisection.py")
 
 
 class Shape(Protocol):
-    """What the script says of an incast."""
+    """Return the script's numbers for an incast."""
 
     senders: int
     gbps: int
@@ -42,7 +41,7 @@ SHAPES = [
 
 @pytest.mark.parametrize("shape", SHAPES)
 def test_a_pause_below_the_bound_fires_pfc_in_the_end_and_one_at_it_does_not(shape: Shape) -> None:
-    """PFC's threshold is beyond what one burst needs; 3 % too short a pause fills the rest."""
+    """PFC's threshold exceeds the need of one burst; a pause 3 % too short fills the rest."""
     xoff, size = STUDY.long_incast(shape, 0.03)
     assert STUDY.pauses(shape, 0.97 * shape.least, xoff, size) > 0
     assert STUDY.pauses(shape, shape.least, xoff, size) == 0
@@ -65,7 +64,7 @@ MIXED = [(3, 100, 400, 20, 4158), (4, 100, 400, 100, 1500)]
 def test_the_bound_is_tight_where_links_differ_and_frames_have_gaps(
     senders: int, gbps: int, fabric: int, gap: int, frame: int
 ) -> None:
-    """What a scenario of links of two rates is advised, its own simulation needs."""
+    """The advice for a scenario with links of two rates is the need of its simulation."""
     threshold = STUDY.FRAMES_OF_THRESHOLD * frame
 
     def scenario(xoff: int, pause: int, size: int) -> backwater.Scenario:

@@ -26,7 +26,7 @@ MODELS = ("model-0", "model-1", "model-2", "model-3")
 
 
 def hosts(full: bool) -> dict[str, str]:
-    """What each case's incast draws its senders from."""
+    """Return the hosts from which each case's incast draws its senders."""
     known = definition.load(NAME, full=full)
     return {case.id: case.set.get("flow.incast.from", "") for case in known.cases}
 
@@ -45,7 +45,7 @@ def test_the_full_size_is_the_published_one() -> None:
         assert {pods * tors * 16 for pods, tors in told} == {count}
         assert {number(text, "fan_in") for text in scenarios} == {senders, nic}
         assert {case.id for case in known.cases} == {*MODELS, "all-hosts", "nic", "ring"}
-        # Of 3.75 and 7.5 ms in which messages arrive, the first third is not measured.
+        # Messages arrive for 3.75 and 7.5 ms; the first third is not measured.
         after = {measure.parameters.get("after") for measure in known.measures} - {None}
         assert after == {"2.5 ms" if known is full else "1.25 ms"}
 
@@ -69,7 +69,7 @@ def test_a_model_takes_its_share_of_senders_from_the_background(full: bool) -> N
         assert len(senders) == last / 2
         even = sum(host % 2 == 0 for host in senders)
         assert even / len(senders) == pytest.approx(share / 3, abs=0.01)
-        # One of each pair of neighbours, so that every ToR has as many.
+        # One of each pair of neighbours, so that every ToR has the same number.
         assert len({host // 2 for host in senders}) == len(senders)
         scenario.check()
 
@@ -142,7 +142,7 @@ after = "3 us"
 
 # --- Claims -------------------------------------------------------------------------------------
 
-# Means in us by mechanism and model, as the document's claims would have them.
+# Means in us by mechanism and model that agree with the document's claims.
 MEANS = {
     "dcqcn": (50.0, 50.0, 50.0, 50.0),
     "proxy": (20.0, 40.0, 60.0, 80.0),
@@ -155,7 +155,7 @@ QUEUES = {"queues-1": 30.0, "queues-2": 20.0, "queues-4": 10.0}
 
 @dataclasses.dataclass
 class Told:
-    """Numbers as a test tells them, equal for all buckets; two seeds, a tenth either way."""
+    """Numbers of a test, equal for all buckets; two seeds, a tenth either way."""
 
     means: dict[str, tuple[float, ...]] = dataclasses.field(default_factory=lambda: dict(MEANS))
     queues: dict[str, float] = dataclasses.field(default_factory=lambda: dict(QUEUES))
@@ -210,7 +210,7 @@ def test_there_is_a_claim_for_every_bucket() -> None:
     assert failing(Told()) == set()
     sim1 = findings(Told())["sim1-small"]
     assert sim1.value == pytest.approx(0.4)
-    # Ratios are taken seed by seed, so what moves both moves none of them.
+    # Ratios are taken seed by seed: a change of both numbers changes no ratio.
     assert sim1.detail == "proxy 20.0 us, 40.0 % (95 %: 40.0 % to 40.0 %) of 50.0 us of DCQCN"
 
 
@@ -269,7 +269,7 @@ def test_a_comparison_holds_with_its_interval_only() -> None:
                 return [10.0, 40.0]
             return super().samples(case, mechanism, quantity, setup)
 
-    # By its mean the proxy takes 20 of 50 us; two seeds so far apart do not show it.
+    # The proxy's mean is 20 of 50 us, but two seeds this far apart do not prove it.
     sim1 = findings(Scattered())["sim1-small"]
     assert not sim1.holds
     assert sim1.value == pytest.approx((10 * 40 / (45 * 55)) ** 0.5)
@@ -339,9 +339,9 @@ def test_the_whole_study_on_a_small_fabric(
             assert row["held_p999"] == 0, (case, mechanism)
         if mechanism == "proxy":
             assert row["host_pauses"] > 2 * measured[case, "native"]["host_pauses"], case
-    # Who has background traffic is the same in all models, and so is that traffic.
+    # All models have the same background traffic on the same hosts.
     assert len({row["small_count"] for (case, _), row in measured.items() if case != "nic"}) == 1
-    # The document's core: a paused host keeps its other messages waiting, held flows do not.
+    # The document's core: a paused host delays its other messages, isolated flows do not.
     mixed = {
         mechanism: measured["model-3", mechanism]["small_mean"]
         for mechanism in ("proxy", "isolation")

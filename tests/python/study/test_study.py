@@ -1,4 +1,4 @@
-"""Studies: their files are consistent, verdicts are right, bounds and claims do what they say."""
+"""Files of studies are consistent; verdicts, bounds and claims are right."""
 
 from __future__ import annotations
 
@@ -56,7 +56,7 @@ def test_the_whole_table_is_there() -> None:
     assert sum(number.tolerance is not None for number in STUDY.numbers) == 3
     apart = [n for n in STUDY.numbers if n.apart is not None]
     assert [n.apart for n in apart] == ["derived"] * 7 + ["inconsistent"]
-    # What is not counted is not required, and of what is counted one case.
+    # Rows that are not counted are not required, and neither is one case of the counted rows.
     assert [n for n in STUDY.numbers if n.against is not None] == apart
     assert {(n.case, n.mechanism) for n in STUDY.numbers if not (n.required or n.apart)} == {
         ("3", "pfc+dcqcn")
@@ -65,7 +65,7 @@ def test_the_whole_table_is_there() -> None:
 
 
 def test_the_chart_follows_from_the_table() -> None:
-    """All but the one that fits no entry: 13.98 %, where the table gives 8.19 %."""
+    """All except one that fits no entry: 13.98 %, where the table has 8.19 %."""
     for number in (n for n in STUDY.numbers if n.against is not None):
         before, after = (
             STUDY.published(number.case, m, number.quantity) for m in ("pfc", number.mechanism)
@@ -97,7 +97,7 @@ def measured(
     last: float = 100,
     problem: str | None = None,
 ) -> Point:
-    """One point of the study, of three seeds that are alike."""
+    """Return a point of the study with three equal seeds."""
 
     def sample(value: float | None, sizes: tuple[int, ...] = ()) -> Sample:
         values = () if value is None else (value,) * 3
@@ -114,7 +114,7 @@ def measured(
 
 
 def outcome(change: dict[Key, Point] | None = None) -> list[Row]:
-    """Compare the published numbers with themselves, some points changed."""
+    """Compare the published numbers with themselves, with some points changed."""
     points: dict[Key, Point] = {}
     for number in STUDY.numbers:
         key = Key(number.case, number.mechanism, TABLE)
@@ -135,7 +135,7 @@ def row(rows: list[Row], case: str, mechanism: str, quantity: str) -> Row:
 
 
 def point(key: Key, **change: object) -> dict[Key, Point]:
-    """One point of the published table, changed."""
+    """Return a changed point of the published table."""
     values = {
         "incast": STUDY.published(key.case, key.mechanism, INCAST),
         "victim": STUDY.published(key.case, key.mechanism, VICTIM),
@@ -150,7 +150,7 @@ def test_the_document_agrees_with_itself() -> None:
     assert [(r.case, r.published) for r in rows if not r.good] == [("2", 13.98)]
     assert next(r for r in rows if not r.good).verdict == "not judged"
     summary = summarise(STUDY, rows)
-    # The chart's eight follow from the table or contradict it: they are not counted again.
+    # The chart's eight numbers follow from the table or contradict it, so they are not counted.
     assert (summary.numbers, summary.agree, summary.near) == (44, 44, 44)
     assert (summary.apart, summary.apart_agree) == (8, 7)
     assert (summary.exact, summary.exact_met) == (3, 3)
@@ -210,13 +210,13 @@ def test_a_row_that_its_null_model_meets_does_not_discriminate() -> None:
     assert incast.null_measured == pytest.approx(238.5053)
     assert (victim.null, victim.discriminates) == ("pfc", True)
     assert victim.null_measured == pytest.approx(355.553)
-    # A number that differs has nothing to tell from.
+    # A number that differs cannot discriminate.
     off = row(outcome(point(Key("1", "pfc+sfc", TABLE), incast=300.0)), "1", "pfc+sfc", INCAST)
     assert (off.verdict, off.discriminates) == ("differs", None)
 
 
 def test_a_changed_model_has_neither_spread_nor_null_model() -> None:
-    """Bands are for the study's own values, and so is what would also have agreed."""
+    """Bands and null models apply to the study's own values."""
     key, null = Key("1", "pfc+sfc", TABLE), Key("1", "pfc", TABLE)
     points = {
         one: {name: Sample(sample.values * 5) for name, sample in point(one)[one].items()}
@@ -232,26 +232,26 @@ def test_a_changed_model_has_neither_spread_nor_null_model() -> None:
     said = ["--set sfc.threshold=50 KB"]
     other = of({key: said})
     assert (other.verdict, other.within, other.discriminates) == ("not judged", None, None)
-    # Nor does a null model that was changed say anything about the study's own.
+    # A changed null model is not the study's own either.
     beside = of({null: said})
     assert (beside.verdict, beside.within, beside.discriminates) == ("agrees", True, None)
 
 
 def test_a_claim_is_asked_with_its_own_mechanism_switched_off() -> None:
     claims = {r.quantity: r for r in outcome() if r.is_claim}
-    # PFC in place of SFC saves the victim nothing in either case: the claim fails, as it should.
+    # PFC in place of SFC saves the victim nothing in both cases: the claim fails, as it should.
     assert claims["severity"].discriminates is True
     assert claims["severity"].null == "pfc+sfc"
-    # It looks at PFC alone, whose null model was not run.
+    # The claim is about PFC alone, whose null model did not run.
     assert (claims["architecture-oq"].null, claims["architecture-oq"].discriminates) == (None, None)
-    # The last flow is no longer under SFC: nor is it under PFC in its place.
+    # The last flow takes no longer under SFC, and not under PFC in its place either.
     assert claims["last-flow"].discriminates is False
-    # It is this project's own sentence, and so not counted among the document's.
+    # It is this project's own claim, and not counted among the document's.
     assert summarise(STUDY, list(claims.values())).indiscriminate_claims == 0
 
 
 def test_only_the_claim_s_own_mechanism_is_replaced() -> None:
-    """Prefill: SFC beats DCQCN, as PFC alone does, which is not worse than SFC."""
+    """Prefill: SFC beats DCQCN, and so does PFC alone, which is no worse than SFC."""
     study = definition.load("sfc-aidc-2025-prefill")
 
     def judged(pfc: float, sfc: float, dcqcn: float) -> Row:
@@ -264,7 +264,7 @@ def test_only_the_claim_s_own_mechanism_is_replaced() -> None:
         rows = compare(Plan(study, {key: [0] for key in points}, []), points)
         return next(r for r in rows if r.quantity == "sfc-beats-dcqcn")
 
-    # Were DCQCN replaced by PFC, the claim would fail: that is what it is compared with.
+    # With PFC in place of DCQCN, its baseline, the claim would fail.
     found = judged(pfc=62.0, sfc=67.0, dcqcn=100.0)
     assert (found.verdict, found.null, found.discriminates) == ("holds", "pfc+sfc", False)
     found = judged(pfc=120.0, sfc=67.0, dcqcn=100.0)
@@ -272,7 +272,7 @@ def test_only_the_claim_s_own_mechanism_is_replaced() -> None:
 
 
 def test_a_claim_on_an_interval_takes_three_seeds() -> None:
-    """One seed has no interval: what it says is not known, nor is it off."""
+    """One seed has no interval: its claim is not known, and not off."""
 
     def judged(seeds: int) -> tuple[Row, int]:
         points: dict[Key, Point] = {}
@@ -295,7 +295,7 @@ def test_a_claim_on_an_interval_takes_three_seeds() -> None:
 
 
 class OneSeed:
-    """Numbers of one seed, whatever is asked for."""
+    """The same numbers of one seed for every request."""
 
     def value(self, case: str, mechanism: str, quantity: str, setup: str = "") -> float:
         return self.samples(case, mechanism, quantity, setup)[0]
@@ -315,7 +315,7 @@ def test_every_claim_says_what_it_is_about_and_over_how_many_seeds(name: str) ->
     study = definition.load(name)
     for claim in study.claims:
         finding = predicates(name)[claim.id](OneSeed())
-        # What is about none has no null model.
+        # A claim about no mechanism has no null model.
         assert finding.mechanism in {*study.mechanisms, "-"}, claim.id
         of_ratios = name == "sfc-proxy" and claim.id not in (
             "no-spreading",
@@ -483,7 +483,7 @@ def test_bands(
 
 
 def rewritten(folder: Path, name: str, before: str, after: str) -> str:
-    """Give what reading a study says after a change of its files."""
+    """Return the error of reading a study after a change of its files."""
     for file in ("study.toml", "published.toml"):
         text = (ROOT / "studies" / "sfc-proxy" / file).read_text(encoding="utf-8")
         if file == name:
@@ -526,7 +526,7 @@ def rewritten(folder: Path, name: str, before: str, after: str) -> str:
 def test_a_key_that_nobody_reads_is_an_error(
     tmp_path: Path, name: str, before: str, after: str, said: str
 ) -> None:
-    """The place is named, and the key that may be meant."""
+    """The error names the place, and the key that may be meant."""
     told = rewritten(tmp_path, name, before, after)
     assert f"{tmp_path / name}: " in told
     assert said in told

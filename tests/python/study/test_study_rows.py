@@ -96,7 +96,7 @@ def test_finish_is_a_time_of_day(folder: Path) -> None:
 
 
 def test_what_the_full_size_alone_has_has_no_row_otherwise(folder: Path) -> None:
-    """Of 4 KB the last byte comes at 14 us, beyond its range: that row does not agree."""
+    """The last byte of 4 KB arrives at 14 us, beyond its range: that row does not agree."""
     outcome = study.reproduce(definition.read(folder, full=True))
     assert [row.case for row in outcome.rows] == ["small", "small", "large", "large"]
     assert [row.good for row in outcome.rows] == [True, True, True, False]
@@ -140,6 +140,6 @@ def test_a_median_is_the_middle_value() -> None:
 
 
 def test_medians_of_several_runs_lie_among_ours() -> None:
-    """Of twenty values of which nineteen are 1, a median of five runs is 1 nearly always."""
+    """If nineteen of twenty values are 1, a median of five runs is nearly always 1."""
     low, high = interval([1.0] * 19 + [50.0], "median", 5) or (0.0, 0.0)
     assert (low, high) == (1.0, 1.0)

@@ -26,7 +26,7 @@ def small_study(tmp_path: Path) -> definition.Study:
 
 
 def rates(study: definition.Study, seeds: range) -> list[float]:
-    """What the runs themselves say, in Mb/s."""
+    """Return the rates in the runs themselves, in Mb/s."""
     scenario = backwater.load(study.cases[0].scenario)
     found = []
     for seed in seeds:
@@ -55,7 +55,7 @@ def test_rows_are_over_seeds(small_study: definition.Study) -> None:
     assert (deviation.verdict, deviation.required) == ("differs", False)
     assert outcome.met
     table, larger = outcome.beside
-    # Side by side are the same seeds, though the table itself has more.
+    # Setups are compared over the same seeds, although the table has more.
     assert (table["seeds"], larger["seeds"]) == (3, 3)
     assert table["rate"] == pytest.approx(statistics.fmean(own[:3]))
     assert larger["drops"] < table["drops"]
@@ -85,7 +85,7 @@ def test_a_study_is_taken_up_where_it_was_left(
     shutil.rmtree(series[0])
     started: list[int] = []
     outcome = study.reproduce(small_study, out=out, progress=lambda count: started.append(count))
-    # Of 6 + 3 + 2 runs four are there.
+    # Four of 6 + 3 + 2 runs are done.
     assert started == [7]
     assert outcome.rows == study.reproduce(small_study).rows
     for one in series[1:]:
@@ -169,18 +169,18 @@ def test_what_was_measured_is_taken_up_elsewhere(
     study.reproduce(small_study, out=first_part, seeds=first(2))
     known = first_part / "measured.jsonl"
     lines = [json.loads(line) for line in known.read_text(encoding="utf-8").splitlines()]
-    # Case a, its setup beside, and case b: two seeds each, each by the run that it is of.
+    # Case a, its setup beside, and case b: two seeds each, each by its run.
     assert len(lines) == 6
     for line in lines:
         assert (
             backwater.open_run(first_part / "runs" / line["run"]).fingerprint == line["fingerprint"]
         )
     moved = tmp_path / "moved.jsonl"
-    # As a kill in the middle of a line leaves it.
+    # A kill in the middle of a line leaves the file in this state.
     moved.write_bytes(known.read_bytes() + b'{"of": "half')
     started: list[int] = []
     outcome = study.reproduce(small_study, out=second, measured=moved, progress=started.append)
-    # Of 6 + 3 + 2 runs six are known, and are not there.
+    # Six of 6 + 3 + 2 runs are known, but not kept.
     assert started == [5]
     assert outcome.taken == 6
     manifest = json.loads((second / "manifest.json").read_text(encoding="utf-8"))
@@ -235,7 +235,7 @@ def test_an_edited_line_is_measured_anew(small_study: definition.Study, tmp_path
 def test_lines_sealed_in_the_order_of_their_keys_are_taken(
     small_study: definition.Study, tmp_path: Path
 ) -> None:
-    """As they were at first."""
+    """The first version of the file sealed its lines like this."""
     first_ = study.reproduce(small_study, out=tmp_path / "o", seeds=first(2))
     path = tmp_path / "measured.jsonl"
     with path.open("w", encoding="utf-8") as file:

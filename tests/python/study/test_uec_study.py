@@ -1,4 +1,4 @@
-"""The study of UEC's simulator: its bands are those of its rule, and its own claims can fail."""
+"""The study of UEC's simulator: its bands follow its rules, and its own claims can fail."""
 
 from __future__ import annotations
 
@@ -52,7 +52,7 @@ def test_only_what_chance_decides_is_not_held() -> None:
 
 
 class Given:
-    """Numbers of the one case that the claims look at."""
+    """Numbers of the only case of the claims."""
 
     def __init__(self, least: list[float], last: list[float]) -> None:
         self.given = {"least": least, "last": last}
