@@ -26,7 +26,7 @@ NEAR = 0.05
 """A relative deviation: the summary counts rows within it, beside each row's own band."""
 
 
-@dataclass(frozen=True)
+@dataclass(frozen=True, kw_only=True)
 class Row:
     """One comparison; the columns of `reproduce --json`."""
 
@@ -37,26 +37,26 @@ class Row:
     unit: str
     published: float | None
     measured: float | None
-    deviation: float | None
+    deviation: float | None = None
     """(measured - published) / published; None for a published 0."""
-    band: float | tuple[float, float] | None
+    band: float | tuple[float, float] | None = None
     """As in `definition.Band.width`."""
-    band_kind: str | None
+    band_kind: str | None = None
     """`relative` or `absolute` to either side, a `factor` either way, or a `range`."""
     verdict: str
     """`agrees` or `differs` for a number; `holds`, `fails` or `not known` for a claim; `not judged`
     for both if the settings of a model were changed."""
     statistic: str
-    lower_bound: float | None
+    lower_bound: float | None = None
     """The least time that any congestion control can reach; None if it is not known."""
     required: bool
     note: str | None
     seeds: int | None
     """The number of seeds of the measured number. For a claim, those of the interval on which it
     rests; None if it rests on no interval."""
-    ci: tuple[float, float] | None
+    ci: tuple[float, float] | None = None
     """95 % confidence interval of a mean over seeds; None for fewer than two."""
-    over: str | None
+    over: str | None = None
     """Its statistic over the seeds: mean, median, min, max or std; None for one seed."""
     against: str | None = None
     """The number is a reduction in %, seed by seed, against this mechanism; None: it is none."""

@@ -186,25 +186,22 @@ class _Basis:
 
 
 def _basis(plan: Plan, keys: Iterable[Key], first: int | None = None) -> _Basis:
-    """Return the differences at some points; `first` limits the seeds that count, None: all."""
+    """Return the differences at some points; `first` limits the seeds that count, None: all.
+
+    A setting counts as skipped if all of the points skip it.
+    """
     keys = list(keys)
     changed = dict.fromkeys(word for key in keys for word in plan.changed.get(key, ()))
-    first_skipped = plan.skipped.get(keys[0], ()) if keys else ()
-    skipped = [
-        one
-        for one in first_skipped
-        if all(
-            one["key"] in (there["key"] for there in plan.skipped.get(key, ())) for key in keys[1:]
-        )
-    ]
-    other = [key for key in keys if key in plan.own_seeds]
+    everywhere = [{one["key"] for one in plan.skipped.get(key, ())} for key in keys]
+    skipped = plan.skipped.get(keys[0], ()) if keys else ()
     return _Basis(
         list(changed),
-        skipped,
+        [one for one in skipped if all(one["key"] in here for here in everywhere)],
         any(
             [plan.jobs[n].seed for n in plan.points[key]][:first]
             != list(plan.own_seeds[key])[:first]
-            for key in other
+            for key in keys
+            if key in plan.own_seeds
         ),
     )
 
@@ -294,17 +291,11 @@ def _claim_row(plan: Plan, claim: ClaimText, points: dict[Key, Point]) -> Row | 
         unit=finding.unit if finding else "",
         published=published,
         measured=finding.value if finding else None,
-        deviation=None,
-        band=None,
-        band_kind=None,
         verdict=NOT_JUDGED if basis.changed else verdict,
         statistic=claim.predicate,
-        lower_bound=None,
         required=claim.required,
         note="; ".join(notes),
         seeds=finding.seeds if finding else None,
-        ci=None,
-        over=None,
         null=None if without is None else mechanism,
         discriminates=without != "holds"
         if without is not None and verdict == "holds" and not basis.changed
