@@ -1,7 +1,7 @@
 """Lower bounds of completion times, from sizes and rates alone.
 
-No congestion control can beat them. A bound is the time that the links need for the bytes, plus the
-time that the last packet and its acknowledgement need over an empty network.
+No congestion control can beat them. A bound has two parts: the time that the links need for the
+bytes, and the time of the last packet and its acknowledgement over an empty network.
 """
 
 from __future__ import annotations

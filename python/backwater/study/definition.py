@@ -88,7 +88,7 @@ class Case:
 
 @dataclass(frozen=True)
 class Band:
-    """How near a measured number must come to the published one."""
+    """The accepted deviation of a measured number from the published one."""
 
     kind: str
     """`relative` or `absolute` deviation either way, a `factor` either way, or a `range`."""

@@ -287,8 +287,8 @@ def statistic_of(values: Iterable[float] | pl.Series, name: str) -> float:
     """Return a statistic of at least one value by its name.
 
     Raises `InputError` for an unknown name, and `NotThereError` for a percentile that needs more
-    values (`backwater.samples`). `exact-p99` takes any number of values, for published percentiles
-    of few.
+    values (`backwater.samples`). `exact-p99` takes any number of values, since a document may have
+    a percentile of few.
     """
     ordered = values.sort() if isinstance(values, pl.Series) else sorted(values)
     bare = name.removeprefix(EXACT)
