@@ -179,7 +179,7 @@ class Answering:
             if designs and not any(one.spread(name) for one in designs):
                 raise InputError(
                     f"--goal {self._goal.text}: {name} has no value at any point: it {takes(name)}",
-                    "max_ in place of a percentile takes one",
+                    "max_ in place of a percentile needs only one",
                 )
         found, differ = chosen(allowed, self._goal.metrics)
         answer["unlike"] = [one.as_json() for one in differ]

@@ -53,7 +53,7 @@ class Sweep:
 
     @cached_property
     def points(self) -> pa.Table:
-        """One row a point, in the order of their ids. Raises `ResultError`."""
+        """One row per point, ordered by id. Raises `ResultError`."""
         return self.arrow()
 
     def arrow(self, table: str = POINTS) -> pa.Table:

@@ -84,7 +84,7 @@ class Test:
     base: Spread
     difference: Difference
     p: float | None
-    """Two-sided, from Student's t of the differences; None: they do not vary, or it is one."""
+    """Two-sided, from Student's t of the differences; None: fewer than two, or all are equal."""
     left_out: tuple[tuple[int, str], ...] = ()
     """Seeds that are not in the test, and why."""
 

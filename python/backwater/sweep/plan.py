@@ -99,11 +99,11 @@ class Plan:
         keys = [axis.key for axis in self.axes]
         twice = next((key for key in keys if keys.count(key) > 1), None)
         if twice is not None:
-            raise InputError(f"--vary {twice}: is given twice", "name all its values in one")
+            raise InputError(f"--vary {twice}: is given twice", "name all its values in one --vary")
         names = [key for group in self.zipped for key in group]
         for key in names:
             if key not in keys:
-                raise InputError(f"--zip {key}: is not varied", f"--vary {key}=... as well")
+                raise InputError(f"--zip {key}: is not varied", f"add --vary {key}=...")
             if names.count(key) > 1:
                 raise InputError(f"--zip {key}: is in more than one group")
         for group in self.zipped:
@@ -117,7 +117,7 @@ class Plan:
         if self.sampling is not None and self.zipped:
             raise InputError("--zip and --sample exclude each other", "samples draw each key alone")
         if self.sampling is not None and not self.axes:
-            raise InputError("--sample: nothing is varied", "--vary KEY=A..B as well")
+            raise InputError("--sample: nothing is varied", "add --vary KEY=A..B")
         if self.sampling is None and not self.searched:
             for axis in self.axes:
                 if axis.interval is not None:

@@ -180,7 +180,7 @@ class SweepPoints:
         return ", ".join(parts) or one.variant or "points"
 
     def over(self, some: Sequence[Design], drawn: Sequence[int]) -> str:
-        """Say what a mean of designs is over: all that varies among them but what is drawn."""
+        """Return what a mean of designs covers: all that varies, except the drawn keys."""
         parts = []
         for n, key in enumerate(self.keys):
             levels = {one.values[n] for one in some} - {None}

@@ -111,7 +111,7 @@ def counts(directory: Path) -> dict[str, int]:
 def settled(reading: Callable[[], T]) -> T:
     """Read files that a command may merge meanwhile; if one has disappeared, read again.
 
-    Raises `ResultError` if a file is still absent after 10 s.
+    Raises `ResultError` if a file stays absent for longer than a merge takes.
     """
     until = time.monotonic() + _PATIENCE
     while True:

@@ -369,11 +369,7 @@ def _sums(waits: dict[str, Any]) -> Iterator[str]:
     for key, by, name in (
         ("causes", "cause", lambda row: row["cause"]),
         ("links", "link", lambda row: f"{row['node']} port {row['port']} (to {row['peer']})"),
-        (
-            "hosts",
-            "sending host",
-            lambda row: row.get("src_host", "unknown"),
-        ),
+        ("hosts", "sending host", lambda row: row.get("src_host", "unknown")),
         ("groups", "group", lambda row: row["group"]),
     ):
         rows = waits[key]
