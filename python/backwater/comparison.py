@@ -220,9 +220,9 @@ def unlike(
     judge: Callable[[Sequence[Mapping[int, float]]], object],
     least: float = LEAST,
 ) -> bool:
-    """Return whether references differ so that no values can be called better.
+    """Return whether no values can be called better, since their references differ.
 
-    They do unless `judge`, which returns the best values, returns the same for the absolute values,
+    They can if `judge`, which returns the best of values, returns the same for the absolute values,
     which include the references. All values are by seed. Every ranking of scenarios, points or
     designs by a metric calls this.
     """
@@ -264,7 +264,7 @@ def _others(
 def _absolute(
     metric: Metric, values: Sequence[Mapping[int, float]], references: Sequence[Mapping[int, float]]
 ) -> list[dict[int, float]] | None:
-    """Return the absolute values, by value and reference; None: some have no reference."""
+    """Return the absolute values, from values and references; None: some cannot be computed."""
     found: list[dict[int, float]] = []
     for mine, against in zip(values, references, strict=True):
         found.append({})

@@ -212,7 +212,7 @@ def _ours(manifest: object) -> bool:
 
 
 def _check(path: Path, place: str, value: Any, shape: Any) -> None:  # noqa: ANN401 - JSON
-    """Raise `ResultError` if a part of a manifest has other types than `shape`, or null."""
+    """Raise `ResultError` if a part of a manifest has other types than `shape`, except null."""
     if value is None and place:
         return
     kind = dict if isinstance(shape, dict) else list if isinstance(shape, list) else shape

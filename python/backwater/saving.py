@@ -57,7 +57,7 @@ class Saving:
 def saving(path: str | os.PathLike[str] | None, every: str | None) -> Saving | None:
     """Return where a run is to be saved during the run, and how often; None: it is not saved.
 
-    Raises `InputError` for one without the other, and for what cannot be.
+    Raises `InputError` for one without the other, and for a file or time that cannot be used.
     """
     if path is None and every is None:
         return None

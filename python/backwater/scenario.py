@@ -402,8 +402,9 @@ class Scenario:
         `backwater.experiments.clusters.scheduler("tcp://HOST:8786")`.
 
         Raises `backwater.ScenarioError` for a scenario that cannot run, `backwater.RunError` for a
-        run that breaks a promise of its scenario (with `seeds`, after all others are done), and
-        `backwater.Interrupted`, which carries the results so far, at Ctrl-C or SIGTERM.
+        run that breaks a promise of its scenario (with `seeds`, after all others are done),
+        `backwater.ResultError` if results cannot be written, and `backwater.Interrupted`, which
+        carries the results so far, at Ctrl-C or SIGTERM.
         """
         from backwater.run_one import run_to_end
         from backwater.saving import saving, with_saving

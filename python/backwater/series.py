@@ -267,7 +267,7 @@ class SeriesSink(PartedSink):
 
 
 def _same(directory: Path, facts: Mapping[str, Any]) -> tuple[dict[str, Any], Journal] | None:
-    """Return manifest and journal of the series in a directory; None: it has other facts."""
+    """Return manifest and journal of the series in a directory; None: no sound one of `facts`."""
     try:
         manifest = read_manifest(directory, SEEDS)
     except ResultError:

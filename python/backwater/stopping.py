@@ -105,7 +105,7 @@ def interruptible() -> Iterator[Stop]:
 
 @contextlib.contextmanager
 def keeping() -> Iterator[None]:
-    """Let the program survive a signal while results are being made or written."""
+    """Let a signal wait until results are made or written, however long that takes."""
     global _kept
     with _lock:
         _kept += 1
