@@ -544,7 +544,7 @@ function uet.dissector(tvb, pinfo, root)
     if not enough(tree, uet_wrong, tvb, length) then return end
     local item = tree:add(uet_fields.type, tvb(0, math.min(2, tvb:captured_len())))
     if not UET_LENGTHS[kind] then
-        item:add_proto_expert_info(uet_wrong.value, "There is no type " .. kind)
+        item:add_proto_expert_info(uet_wrong.value, "Unknown type " .. kind)
         return
     end
     pinfo.cols.info = UET_TYPES[kind] .. ", " .. UET_DISSECTORS[kind](tree, tvb, kind)

@@ -34,8 +34,8 @@ def metrics() -> str:
         ),
         (
             "Of jobs",
-            "Written as `STATISTIC_QUANTITY:JOB`, as in `max_jct:train`. What collectives have can "
-            "be asked of a step, too: `max_cct:train/sum`.",
+            "Written as `STATISTIC_QUANTITY:JOB`, as in `max_jct:train`. Metrics of collectives "
+            "can name a step, too: `max_cct:train/sum`.",
             (registry.JOB, registry.ROUND, registry.COLLECTIVE),
         ),
         (
@@ -45,14 +45,14 @@ def metrics() -> str:
             "table `ports`. The others are of the samples of a port, all of its queues together, "
             "every `output.interval` from the start of the run to the end of the last flow: a mean "
             "over time, and percentiles of time. They are those of the port where they are "
-            "greatest, and take `output.queues`. Where `output.nodes` leaves out a switch at which "
-            "more may have waited, there is none.",
+            "greatest, and need `output.queues`. They have no value if `output.nodes` leaves out a "
+            "switch at which more may have waited.",
             (registry.QUEUE,),
         ),
         (
             "Of a priority",
-            "Written as `QUANTITY` or `QUANTITY:CLASS`, as in `pause_frames:3`. Without a class "
-            "all count, and pauses of the whole link.",
+            "Written as `QUANTITY` or `QUANTITY:CLASS`, as in `pause_frames:3`. Without a class, "
+            "all classes count, and also pauses of the whole link.",
             (registry.CLASS,),
         ),
         (
@@ -67,8 +67,8 @@ def metrics() -> str:
         "# Reference: every metric\n\n"
         "Written from the code by `make reference`, not by hand. `backwater compare --metric` and "
         "sweeps take them\n([what a comparison says](compare-and-why.md#metrics), "
-        "[goals of a sweep](sweeps.md#a-goal)). Where nothing is better, a metric says how much "
-        "there is.\n"
+        "[goals of a sweep](sweeps.md#a-goal)). A metric with an empty column `better` is an "
+        "amount: neither more nor less is better.\n"
     )
     every = registry.QUANTITIES.values()
     assert {one.of for one in every} <= {of for _, _, some in kinds for of in some}
