@@ -14,7 +14,7 @@ def explain(key: str) -> dict[str, Any]:
     """Return what a key of scenarios means, by its dotted name, such as `"switch.buffer"`.
 
     The result has key, meaning, symbol, unit, default, range, source, aliases (other names) and
-    children (the keys of a table, or the values of a choice, with their meanings). `""` is the
+    children (the meanings of a table's keys, or of a choice's values, by their names). `""` is the
     whole scenario, whose children are its tables. Raises `backwater.ScenarioError` for an unknown
     key, with a hint at similar ones.
     """
