@@ -376,9 +376,13 @@ def test_prose_is_wrapped(document: Path) -> None:
 
 @pytest.mark.parametrize("document", LINKING, ids=lambda path: str(path.relative_to(ROOT)))
 def test_no_number_at_the_end_of_a_sentence_becomes_a_list(document: Path) -> None:
-    """The site takes a line that begins with `2026. ` for one, within a list."""
+    """The site takes a line that begins with `2026. ` for one, within a list.
+
+    So it does with `1. ` below a line of prose.
+    """
     text = prose(document.read_text(encoding="utf-8"))
     assert re.findall(r"^ *\d{2,}\. .*", text, re.MULTILINE) == []
+    assert re.findall(r"^(?!\d+\. )\S.*\n( *\d+\. .*)", text, re.MULTILINE) == []
 
 
 def test_a_long_line_is_found() -> None:
