@@ -62,12 +62,11 @@ def _show(advice: dict[str, Any], json: str | None, proof: dict[str, Any] | None
         write_json(json, advice)
     if json != "-":
         view = View()
-        view.add_column("")
-        view.add_column("value", justify="right")
-        view.add_column("unit")
-        view.add_column("from", overflow="fold")
-        for row in advice["rows"]:
-            view.add_row(row["name"], row["value"], row["unit"], row["formula"])
+        rows = advice["rows"]
+        view.add_column("", [row["name"] for row in rows])
+        view.add_column("value", [row["value"] for row in rows], justify="right")
+        view.add_column("unit", [row["unit"] for row in rows])
+        view.add_column("from", [row["formula"] for row in rows], overflow="fold")
         show(view, advice["title"], *summary)
     for caution in advice["cautions"]:
         message(f"caution: {caution}")

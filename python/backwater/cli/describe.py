@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import dataclasses
 import shlex
 from enum import StrEnum
 from pathlib import Path
@@ -30,7 +31,6 @@ from backwater.cli.output import (
     write,
     write_json,
 )
-from backwater.cli.sweep_plan import PlanOptions, sweeping
 from backwater.cli.targets import Kind, replaced, writable
 from backwater.cli.views import View
 from backwater.errors import InputError, ResultError
@@ -69,11 +69,7 @@ def check(
     beside = files[1:]
     named = series([file, *beside])
     if not beside and _has_sweep(file):
-        variants = None if variant is None else [variant]
-        options = PlanOptions(
-            variants=variants, settings=selection.settings, mechanisms=selection.mechanisms
-        )
-        _check_sweep(file, options, json)
+        _check_sweep(file, dataclasses.replace(selection, variant=variant), json)
         return
     case = read(files[0], selection, beside=beside, where_on=variant is None)
     # The variants are checked, too: a mistake in one would otherwise appear only when it runs.
@@ -131,10 +127,16 @@ def _has_sweep(file: str) -> bool:
         return False
 
 
-def _check_sweep(file: str, options: PlanOptions, json: str | None) -> None:
+def _check_sweep(file: str, selection: Selection, json: str | None) -> None:
     from backwater.cli.sweep_estimate import foresee
+    from backwater.cli.sweep_plan import PlanOptions, sweeping
     from backwater.experiments.clusters import processors
 
+    options = PlanOptions(
+        variants=None if selection.variant is None else [selection.variant],
+        settings=selection.settings,
+        mechanisms=selection.mechanisms,
+    )
     asked = sweeping(file, options, None)
     writable(json, Kind.JSON, file)
     told = foresee(asked, processors(), force=True)
@@ -170,8 +172,7 @@ def _show_facts(facts: dict[str, Any]) -> None:
     put(facts["key"] or "The tables and keys of a scenario", style="bold")
     if facts["key"]:
         put(facts["meaning"])
-    view = View()
-    view.show_header = False
+    view = View(show_header=False)
     view.add_column(style="dim")
     view.add_column(overflow="fold")
     aliases = ", ".join(facts["aliases"])
@@ -183,12 +184,9 @@ def _show_facts(facts: dict[str, Any]) -> None:
         put("")
         put(view)
     if children:
-        inner = View()
-        inner.show_header = False
-        inner.add_column(no_wrap=True)
-        inner.add_column(overflow="fold")
-        for name, text in children.items():
-            inner.add_row(f"  {name}", text)
+        inner = View(show_header=False)
+        inner.add_column("", [f"  {name}" for name in children], no_wrap=True)
+        inner.add_column("", children.values(), overflow="fold")
         put("\nvalues" if choice else "\nkeys", style="dim")
         put(inner)
 
@@ -256,15 +254,12 @@ def list_items(
     if json == "-":
         return
     view = View()
-    view.add_column(what.value, no_wrap=True)
-    view.add_column("what it is")
-    others = _OTHERS.get(what, ("source",))
-    for name in others:
-        view.add_column(name)
-    for entry in entries:
-        cells = (entry[name] for name in others)
-        told = (", ".join(one) if isinstance(one, list) else one or "" for one in cells)
-        view.add_row(entry["name"], entry["summary"], *told)
+    view.add_column(what.value, [entry["name"] for entry in entries], no_wrap=True)
+    view.add_column("what it is", [entry["summary"] for entry in entries])
+    for name in _OTHERS.get(what, ("source",)):
+        cells = (entry[name] for entry in entries)
+        texts = (", ".join(one) if isinstance(one, list) else one or "" for one in cells)
+        view.add_column(name, texts)
     show(view, None, *remarks)
 
 

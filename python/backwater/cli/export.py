@@ -2,8 +2,9 @@
 
 from __future__ import annotations
 
+from dataclasses import dataclass
 from pathlib import Path
-from typing import Annotated, Any
+from typing import Annotated
 
 import typer
 
@@ -13,6 +14,84 @@ from backwater.exporting import FORMATS
 from backwater.journal import name_of
 
 PANEL = "Options of some formats"
+
+
+@dataclass(frozen=True)
+class FormatOptions:
+    """Options of some formats, with the names of their parameters in `exporting.export`."""
+
+    ids: Annotated[
+        str | None,
+        typer.Option(
+            "--ids",
+            metavar="ip|node",
+            rich_help_panel=PANEL,
+            help="fct, ns3: hosts and ports as in HPCC (ip, the default) or ConWeave (node).",
+        ),
+    ] = None
+    incast: Annotated[
+        list[str] | None,
+        typer.Option(
+            "--incast",
+            metavar="GROUP",
+            rich_help_panel=PANEL,
+            help="fct, ns3: flows of this group get port 200, not 100, by which HPCC's scripts "
+            "know an incast; may be given more than once.",
+        ),
+    ] = None
+    standalone: Annotated[
+        str | None,
+        typer.Option(
+            "--standalone",
+            metavar="ns3|ideal",
+            rich_help_panel=PANEL,
+            help="fct: the time of a flow alone by that code's formula (ns3, the default), or to "
+            "the last byte as Backwater knows it (ideal).",
+        ),
+    ] = None
+    offset: Annotated[
+        str | None,
+        typer.Option(
+            "--offset",
+            metavar="TIME",
+            rich_help_panel=PANEL,
+            help='fct, pfc, qlen, ns3: the time written for 0; by default "2 s", as in that code.',
+        ),
+    ] = None
+    every: Annotated[
+        str | None,
+        typer.Option(
+            "--every",
+            metavar="TIME",
+            rich_help_panel=PANEL,
+            help='qlen: time between two blocks; "100 ms" by default.',
+        ),
+    ] = None
+    start_unit: Annotated[
+        str | None,
+        typer.Option(
+            "--start-unit",
+            metavar="ps|us",
+            rich_help_panel=PANEL,
+            help="cm: unit of starts, ps by default; htsim_uec reads us.",
+        ),
+    ] = None
+    job: Annotated[
+        str | None,
+        typer.Option(
+            "--job", metavar="LABEL", rich_help_panel=PANEL, help="goal: which job, if several."
+        ),
+    ] = None
+    instance: Annotated[
+        int | None,
+        typer.Option(
+            "--instance",
+            metavar="N",
+            min=0,
+            rich_help_panel=PANEL,
+            help="goal: which instance of the job; 0 by default.",
+        ),
+    ] = None
 
 
 def export(
@@ -38,78 +117,8 @@ def export(
         typer.Option("--run", metavar="SEED", min=0, help="Seed of a run of a series."),
     ] = None,
     force: Force = False,
-    ids: Annotated[
-        str | None,
-        typer.Option(
-            "--ids",
-            metavar="ip|node",
-            rich_help_panel=PANEL,
-            help="fct, ns3: hosts and ports as in HPCC (ip, the default) or ConWeave (node).",
-        ),
-    ] = None,
-    incast: Annotated[
-        list[str] | None,
-        typer.Option(
-            "--incast",
-            metavar="GROUP",
-            rich_help_panel=PANEL,
-            help="fct, ns3: flows of this group get port 200, not 100, by which HPCC's scripts "
-            "know an incast; may be given more than once.",
-        ),
-    ] = None,
-    standalone: Annotated[
-        str | None,
-        typer.Option(
-            "--standalone",
-            metavar="ns3|ideal",
-            rich_help_panel=PANEL,
-            help="fct: the time of a flow alone by that code's formula (ns3, the default), or to "
-            "the last byte as Backwater knows it (ideal).",
-        ),
-    ] = None,
-    offset: Annotated[
-        str | None,
-        typer.Option(
-            "--offset",
-            metavar="TIME",
-            rich_help_panel=PANEL,
-            help='fct, pfc, qlen, ns3: the time written for 0; by default "2 s", as in that code.',
-        ),
-    ] = None,
-    every: Annotated[
-        str | None,
-        typer.Option(
-            "--every",
-            metavar="TIME",
-            rich_help_panel=PANEL,
-            help='qlen: time between two blocks; "100 ms" by default.',
-        ),
-    ] = None,
-    start_unit: Annotated[
-        str | None,
-        typer.Option(
-            "--start-unit",
-            metavar="ps|us",
-            rich_help_panel=PANEL,
-            help="cm: unit of starts, ps by default; htsim_uec reads us.",
-        ),
-    ] = None,
-    job: Annotated[
-        str | None,
-        typer.Option(
-            "--job", metavar="LABEL", rich_help_panel=PANEL, help="goal: which job, if several."
-        ),
-    ] = None,
-    instance: Annotated[
-        int | None,
-        typer.Option(
-            "--instance",
-            metavar="N",
-            min=0,
-            rich_help_panel=PANEL,
-            help="goal: which instance of the job; 0 by default.",
-        ),
-    ] = None,
+    *,
+    options: FormatOptions,
 ) -> int:
     """Write the results of a run in the format of another tool.
 
@@ -120,16 +129,6 @@ def export(
     from backwater.exporting import export as write
     from backwater.manifest import judging
 
-    given: dict[str, Any] = {
-        "ids": ids,
-        "incast": incast or None,
-        "standalone": standalone,
-        "offset": offset,
-        "every": every,
-        "start_unit": start_unit,
-        "job": job,
-        "instance": instance,
-    }
     folder = Path(directory) if seed is None else Path(directory) / name_of(seed)
     with judging(folder):
         notes = write(
@@ -137,7 +136,7 @@ def export(
             to,
             output,
             force=force,
-            **{name: value for name, value in given.items() if value is not None},
+            **{name: value for name, value in vars(options).items() if value is not None},
         )
     message(*(f"note: {one}" for one in notes))
     if output != "-":

@@ -45,7 +45,7 @@ def check_labels(wanted: Sequence[Metric], scenarios: Sequence[str]) -> None:
             what = _what(metric)
             raise InputError(
                 f"--metric {metric.name}: no {what} is called {metric.group}",
-                f"one of {', '.join(known)}" if known else f"the scenario has no {what}",
+                f"there are {', '.join(known)}" if known else f"the scenario has no {what}",
             )
 
 

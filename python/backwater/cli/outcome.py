@@ -27,7 +27,7 @@ from backwater.study.texts import (
 from backwater.study.verdict import OWN
 
 if TYPE_CHECKING:
-    from collections.abc import Mapping
+    from collections.abc import Mapping, Sequence
 
     from backwater.study import Outcome, Row
     from backwater.study.definition import Beside, Measure, Study
@@ -79,10 +79,9 @@ def show_outcome(outcome: Outcome) -> None:
 def show_summaries(summaries: Mapping[str, Summary]) -> None:
     """Print the outcomes of several studies, as in the table of the README."""
     view = View()
-    for column in ("study", "numbers within spread", "claims that hold"):
-        view.add_column(column)
-    for name, summary in summaries.items():
-        view.add_row(name, numbers_cell(summary), claims_cell(summary))
+    view.add_column("study", summaries)
+    view.add_column("numbers within spread", map(numbers_cell, summaries.values()))
+    view.add_column("claims that hold", map(claims_cell, summaries.values()))
     show(view, "\nAll studies")
 
 
@@ -133,59 +132,48 @@ def _numbers(study: Study, rows: list[Row]) -> View:
     units = {row.unit for row in rows}
     unit = units.pop() if len(units) == 1 else None
     shown = {(row.quantity, row.against): as_shown(measures[row.quantity], row) for row in rows}
-    seeds = _differ(rows)
-    spread = any(row.within is not None for row in rows)
-    null = any(row.discriminates is not None for row in rows)
     # The title names a single mechanism that all rows are compared with.
     one = len({row.against for row in rows}) == 1
-    several = len({row.case for row in rows}) > 1
-    mechanisms = not one or len({row.mechanism for row in rows}) > 1
+    cases = [row.case for row in rows]
     view = View()
-    if several:
-        view.add_column("case")
-    if mechanisms:
-        view.add_column("mechanism")
-    view.add_column(study.column)
-    if seeds:
-        view.add_column("over")
+    if len(set(cases)) > 1:
+        view.add_column("case", _blanked(cases, cases))
+    if not one or len({row.mechanism for row in rows}) > 1:
+        names = [row.mechanism if one else compared(row) for row in rows]
+        lines = [(row.case, row.mechanism, row.against) for row in rows]
+        view.add_column("mechanism", _blanked(names, lines))
+    view.add_column(study.column, [measures[row.quantity].label for row in rows])
+    if _differ(rows):
+        view.add_column("over", map(over_text, rows))
     if unit is None:
-        view.add_column("unit")
-    for column in ("published", "measured"):
-        view.add_column(column if unit is None else f"{column}\n{unit}", justify="right")
-    view.add_column("deviation", justify="right")
-    view.add_column("band", justify="right")
-    view.add_column("verdict")
-    if spread:
-        view.add_column("spread")
-    if null:
-        view.add_column("null\nmodel")
-    before: tuple[str, str, str | None] | None = None
-    for row in rows:
-        here = (row.case, row.mechanism, row.against)
-        view.add_row(
-            *(
-                ["" if before is not None and before[0] == row.case else row.case]
-                if several
-                else []
-            ),
-            *(
-                ["" if here == before else row.mechanism if one else compared(row)]
-                if mechanisms
-                else []
-            ),
-            measures[row.quantity].label,
-            *([over_text(row)] if seeds else []),
-            *([row.unit] if unit is None else []),
-            value_text(row.published, shown[row.quantity, row.against]),
-            measured_text(row, shown[row.quantity, row.against]),
-            deviation_text(row),
-            band_text(row),
-            _verdict(row),
-            *([spread_text(row)] if spread else []),
-            *([Text(null_text(row), "" if row.discriminates else "yellow")] if null else []),
-        )
-        before = here
+        view.add_column("unit", [row.unit for row in rows])
+    below = "" if unit is None else f"\n{unit}"
+    looks = [shown[row.quantity, row.against] for row in rows]
+    published = [value_text(row.published, look) for row, look in zip(rows, looks, strict=True)]
+    view.add_column(f"published{below}", published, justify="right")
+    view.add_column(f"measured{below}", map(measured_text, rows, looks), justify="right")
+    view.add_column("deviation", map(deviation_text, rows), justify="right")
+    view.add_column("band", map(band_text, rows), justify="right")
+    view.add_column("verdict", map(_verdict, rows))
+    if any(row.within is not None for row in rows):
+        view.add_column("spread", map(spread_text, rows))
+    _add_null(view, rows)
     return view
+
+
+def _blanked(cells: Sequence[str], keys: Sequence[object]) -> list[str]:
+    """Return cells that are blank in a row with the same key as the row before."""
+    return [
+        "" if number and keys[number] == keys[number - 1] else cell
+        for number, cell in enumerate(cells)
+    ]
+
+
+def _add_null(view: View, rows: list[Row]) -> None:
+    """Add a column of the verdicts of a null model, if rows have one."""
+    if any(row.discriminates is not None for row in rows):
+        styles = ("" if row.discriminates else "yellow" for row in rows)
+        view.add_column("null\nmodel", map(Text, map(null_text, rows), styles))
 
 
 def _differ(rows: list[Row]) -> bool:
@@ -195,15 +183,10 @@ def _differ(rows: list[Row]) -> bool:
 
 def _claims(rows: list[Row]) -> View:
     view = View()
-    view.add_column("claim", no_wrap=True)
-    view.add_column("in the document's words: what was measured")
-    view.add_column("verdict")
-    null = any(row.discriminates is not None for row in rows)
-    if null:
-        view.add_column("null\nmodel")
-    for row in rows:
-        without = Text(null_text(row), "" if row.discriminates else "yellow")
-        view.add_row(row.quantity, row.note or "", _verdict(row), *([without] if null else []))
+    view.add_column("claim", [row.quantity for row in rows], no_wrap=True)
+    view.add_column("in the document's words: what was measured", [row.note or "" for row in rows])
+    view.add_column("verdict", map(_verdict, rows))
+    _add_null(view, rows)
     return view
 
 

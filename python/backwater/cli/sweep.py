@@ -194,9 +194,9 @@ def _told(asked: Sweeping, state: State) -> dict[str, Any]:
 
 def _show(told: dict[str, Any]) -> None:
     view = View()
-    for name in ("points", "done", "failed", "run now"):
-        view.add_column(name, justify="right")
-    view.add_row(*(str(told[name]) for name in ("points", "done", "failed", "fresh")))
+    for name in ("points", "done", "failed", "fresh"):
+        header = "run now" if name == "fresh" else name
+        view.add_column(header, [str(told[name])], justify="right")
     show(view)
     for one in told["errors"][:_ERRORS]:
         message(f"{one['points']} failed: {one['error']}")

@@ -135,7 +135,7 @@ def _check_references(goal: Goal, plan: Plan) -> None:
     for one in moved(plan, [name for name, _ in goal.metrics]):
         name, (of, _) = one.metric.name, one.metric.held_against or ("", "")
         raise InputError(
-            f"--goal {goal.text}: {name} is relative to {of}, which {one.key} changes, so its "
+            f"--goal {goal.text}: {name} is held against {of}, which {one.key} changes: its "
             "values cannot be compared",
             next(iter(hints(goal.text, [{"metric": name, "instead": one.metric.instead}])), None),
         )
@@ -172,7 +172,7 @@ def _case(name: str, cases: Callable[[str], Scenario]) -> Scenario:
     """Return the variant that `--base` names. Raises `InputError` if the file lacks it."""
     known = cases("").variants
     if name and name not in known:
-        variants = f"one of {', '.join(known)}; " if known else ""
+        variants = f"there are {', '.join(known)}, and " if known else ""
         raise InputError(
             f"--base {name}: is not a variant", f'{variants}"" is the file without a variant'
         )
@@ -225,26 +225,12 @@ def _show_tests(title: str, tests: Sequence[Mapping[str, Any]], base: str | None
     from backwater.sweep.words import interval, remarks
 
     view = View()
-    view.add_column("metric")
-    view.add_column("unit")
-    view.add_column("here", justify="right")
-    against = any("base" in test for test in tests)
-    if against:
-        view.add_column("base", justify="right")
-        view.add_column("difference", justify="right")
-        view.add_column("p", justify="right")
-    for test in tests:
-        cells = [test["metric"], unit_of(test["metric"]), interval(test["value"])]
-        if against:
-            if "base" in test:
-                p = test["p"]
-                cells += [
-                    interval(test["base"]),
-                    interval(test["difference"]),
-                    chance(p),
-                ]
-            else:
-                cells += ["-", "-", "-"]
-        view.add_row(*cells)
+    view.add_column("metric", [test["metric"] for test in tests])
+    view.add_column("unit", [unit_of(test["metric"]) for test in tests])
+    view.add_column("here", [interval(test["value"]) for test in tests], justify="right")
+    if any("base" in test for test in tests):
+        for name, text in (("base", interval), ("difference", interval), ("p", chance)):
+            cells = [text(test[name]) if "base" in test else "-" for test in tests]
+            view.add_column(name, cells, justify="right")
     put("")
     show(view, title, *remarks(tests, base))

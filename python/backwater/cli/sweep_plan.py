@@ -125,7 +125,7 @@ def sweeping(file: str, options: PlanOptions, out: str | None) -> Sweeping:
     plan, facts, cases = _plan(scenario, options, vary)
     for name in options.keep or ():
         if name not in KEPT:
-            raise InputError(f"--keep {name}: cannot be kept", f"one of {', '.join(KEPT)}")
+            raise InputError(f"--keep {name}: cannot be kept", f"only {', '.join(KEPT)} can")
     usual = free_name(Path("results") / f"{'stdin' if path == '-' else Path(path).stem}-sweep")
     base = usual if out is None else Path(out)
     metrics = tuple(options.metrics or ())

@@ -13,7 +13,7 @@ from typing import TYPE_CHECKING, Any, Literal
 from backwater.wording import visible
 
 if TYPE_CHECKING:
-    from collections.abc import Sequence
+    from collections.abc import Iterable, Sequence
 
     from rich.table import Table
 
@@ -43,15 +43,20 @@ class View:
     columns: list[Column] = field(default_factory=list)
     show_header: bool = True
 
-    def add_column(self, header: str = "", **options: Any) -> None:  # noqa: ANN401 - as Column has it
-        """Add a column."""
-        self.columns.append(Column(header, **options))
+    def add_column(
+        self,
+        header: str = "",
+        cells: Iterable[Any] = (),
+        **options: Any,  # noqa: ANN401 - as Column has it
+    ) -> None:
+        """Add a column, perhaps with its cells."""
+        self.columns.append(Column(header, cells=list(map(_shown, cells)), **options))
 
     def add_row(self, *cells: Any) -> None:  # noqa: ANN401 - texts of both kinds
-        """Add a row. Control characters in names from scenarios and files are made visible."""
+        """Add a row."""
         left = [""] * (len(self.columns) - len(cells))
         for column, cell in zip(self.columns, [*cells, *left], strict=True):
-            column.cells.append(visible(cell) if isinstance(cell, str) else cell)
+            column.cells.append(_shown(cell))
 
     @property
     def row_count(self) -> int:
@@ -129,6 +134,11 @@ class View:
             .rstrip()
             for texts in zip(*filled, strict=True)
         ]
+
+
+def _shown(cell: Any) -> Any:  # noqa: ANN401 - texts of both kinds
+    """Return a cell with visible control characters, which names from files may contain."""
+    return visible(cell) if isinstance(cell, str) else cell
 
 
 def wrapped(text: str, width: int, *, fold: bool = False) -> list[str] | None:

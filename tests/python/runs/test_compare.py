@@ -225,7 +225,7 @@ def test_one_content_under_two_names_runs_once(command: Command, random: Path) -
 @pytest.mark.parametrize(
     ("arguments", "text"),
     [
-        (["{}"], "one scenario is given"),
+        (["{}"], "needs two or more scenarios"),
         (["{}", "{}"], "given twice"),
         (["{}", "nothing.toml"], "no such file or directory"),
         (["{}", "{}@fast"], "fast"),

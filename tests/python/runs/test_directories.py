@@ -543,7 +543,7 @@ def test_output_takes_the_place_of_no_scenario_and_no_result(
         words = ("run", "own.toml") if option == "--json" else ("report", "r")
         said = command(*words, option, name)
         assert (said.code, said.out) == (2, "")
-        assert said.err.startswith(f"error: {name}: is ")
+        assert said.err.startswith((f"error: {name}: is ", f"error: {name}: exists, is no "))
         assert "would be replaced" in said.err
         assert Path(name).read_bytes() == before
     command("run", "own.toml", "--json", "list.json", code=0)

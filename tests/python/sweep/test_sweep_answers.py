@@ -70,7 +70,7 @@ def test_a_range_with_an_illegal_corner_is_searched_where_it_is_legal(hot: Path)
 
 def test_draws_keep_to_what_is_legal(hot: Path) -> None:
     """Three quarters of the interval are illegal: below xon, which is 75 KB."""
-    told = sought(hot, "mean_fct:hot min", "pfc.xoff=1 KB..100 KB", set=["pfc.xon=75 KB"], trials=4)
+    told = sought(hot, "mean_fct:hot min", "pfc.xoff=1 KB..100 KB", settings=["pfc.xon=75 KB"], trials=4)
     assert (told["designs"], told["failed"]) == (4, 0)
     assert told["points"]
 
@@ -379,7 +379,7 @@ def test_a_mean_queue_over_other_times_is_no_merit(hot: Path) -> None:
         hot,
         "p99_queue min",
         "topology.link_delay=100 ns,200 us",
-        set=["output.queues=true", "output.interval=100 ns"],
+        settings=["output.queues=true", "output.interval=100 ns"],
     )
     assert told["points"] == []
     assert [(one["of"], one["instead"]) for one in told["unlike"]] == [
