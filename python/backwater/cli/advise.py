@@ -11,7 +11,7 @@ from typing import TYPE_CHECKING, Annotated, Any
 import typer
 
 from backwater import _core
-from backwater.cli.advise_proof import PROOFS, Proving, asked_of, prove
+from backwater.cli.advise_proof import PROOFS, Proving, answer_of, prove
 from backwater.cli.arguments import AS_IT_IS, FORMS, Json, Selection, option_of
 from backwater.cli.options import flat, given
 from backwater.cli.output import message, show, write_json
@@ -41,7 +41,7 @@ NO_PROOF = Proving()
 
 def _facts(mechanism: str, source: str | None, selection: Selection) -> dict[str, Any] | None:
     if source is not None:
-        facts, whole = asked_of(
+        facts, whole = answer_of(
             mechanism, source, selection, lambda case: case.advice_facts(mechanism)
         )
         # The scenario lacks the advised value, so the value in its place is no fact.
@@ -77,10 +77,10 @@ def _show(advice: dict[str, Any], json: str | None, proof: dict[str, Any] | None
 
 def _option(option: dict[str, Any], *, default: bool) -> inspect.Parameter:
     flag = f"--{option['name'].replace('_', '-')}"
-    said = typer.Option(flag, help=option["help"], min=1 if option["whole"] else None)
+    info = typer.Option(flag, help=option["help"], min=1 if option["whole"] else None)
     kind = int if option["whole"] else str
     usual = option["default"] if default else None
-    return _parameter(option["name"], Annotated[kind | None, said], usual)
+    return _parameter(option["name"], Annotated[kind | None, info], usual)
 
 
 def _parameter(name: str, kind: object, default: object = None) -> inspect.Parameter:

@@ -97,7 +97,7 @@ class Proving:
                 raise InputError(f"{option}: nothing is simulated", "--prove simulates")
 
 
-def asked_of(
+def answer_of(
     mechanism: str,
     file: str,
     selection: Selection,
@@ -145,7 +145,7 @@ def prove(
     rows = {row["name"]: f"{row['value']} {row['unit']}".rstrip() for row in advice["rows"]}
     largest = rows.get(f"largest {proof.option}", "")
     instead = largest if largest[:1].isdigit() else LEAST
-    (case, values), _ = asked_of(
+    (case, values), _ = answer_of(
         mechanism,
         file,
         replace(selection, settings=settings),
@@ -185,10 +185,10 @@ def prove(
     # Room above a threshold matters only if a port was paused.
     tested = _paused(directory) if proof.above else _acted(mechanism, proof, directory, advised)
     legal = _legal(mechanism, proof, options, advice, facts, advised)
-    told = _told(proof, advised, own, line, str(directory), tested=tested, legal=legal)
-    told["advice"] = rows.get(row)
-    told["words"] = _words(proof, row, told, feasible=advice["feasible"])
-    return told
+    findings = _findings(proof, advised, own, line, str(directory), tested=tested, legal=legal)
+    findings["advice"] = rows.get(row)
+    findings["words"] = _sentences(proof, row, findings, feasible=advice["feasible"])
+    return findings
 
 
 def _taken(proof: Proof, options: Mapping[str, Any]) -> list[str]:
@@ -246,7 +246,7 @@ def _acted(mechanism: str, proof: Proof, directory: Path, advised: int | None) -
     # The beginning of a run's warning that a mechanism did nothing.
     idle = f"`{mechanism}` never "
     return any(
-        not any(str(said).startswith(idle) for said in row["warnings"] or ())
+        not any(str(warning).startswith(idle) for warning in row["warnings"] or ())
         for row in rows
         if row[proof.key] == near
     )
@@ -308,7 +308,7 @@ def _holds(advised: int, probes: Sequence[Mapping[str, Any]]) -> bool | None:
     return held.pop() if len(held) == 1 and not any(one["error"] for one in near) else None
 
 
-def _told(
+def _findings(
     proof: Proof,
     advised: int | None,
     own: Mapping[str, str],
@@ -323,7 +323,7 @@ def _told(
     probes = line["probes"]
     found = next((one for one in probes if one["text"] == line["answer"]), None)
     here = None if found is None else found["value"]
-    told = {
+    findings = {
         "key": proof.key,
         "condition": proof.condition,
         "advised_bytes": advised,
@@ -344,58 +344,58 @@ def _told(
     }
     if proof.above is not None and advised is not None:
         memory = size_bytes(own[proof.above], proof.above)
-        told["advised_room_bytes"] = memory - advised
-        told["simulated_room_bytes"] = None if here is None else memory - here
-    return told
+        findings["advised_room_bytes"] = memory - advised
+        findings["simulated_room_bytes"] = None if here is None else memory - here
+    return findings
 
 
-def _words(proof: Proof, row: str, told: Mapping[str, Any], *, feasible: bool) -> list[str]:
+def _sentences(proof: Proof, row: str, findings: Mapping[str, Any], *, feasible: bool) -> list[str]:
     """Return the findings as sentences. `row` is the name of the row with the advice."""
-    key, size = told["key"], told.get("simulated_room_bytes", told["simulated_bytes"])
+    key, size = findings["key"], findings.get("simulated_room_bytes", findings["simulated_bytes"])
     what = f"largest {key}"
-    if "advised_room_bytes" in told:
+    if "advised_room_bytes" in findings:
         what = f"least {row} ({proof.above} - {key})"
-    seeds = f"{told['seeds']} seeds" if told["seeds"] > 1 else "1 seed"
-    found = "no probed value" if told["monotone"] else "no value below the first that fails"
+    seeds = f"{findings['seeds']} seeds" if findings["seeds"] > 1 else "1 seed"
+    found = "no probed value" if findings["monotone"] else "no value below the first that fails"
     if size is not None:
         found = f"{size / 1000:g} KB"
     sought = ""
-    if told["looked_at"]:
-        first, last = (shown(key, end) for end in told["looked_at"])
+    if findings["looked_at"]:
+        first, last = (shown(key, end) for end in findings["looked_at"])
         sought = f", sought with {key} from {first} to {last}"
     lines = [
-        f"advice: {told['advice'] or 'none'}; in this scenario the {what} at which "
-        f"`{told['condition']}` holds: {found}, over {seeds}{sought}"
+        f"advice: {findings['advice'] or 'none'}; in this scenario the {what} at which "
+        f"`{findings['condition']}` holds: {found}, over {seeds}{sought}"
     ]
-    if told["fails_at"] is not None and size is not None:
-        lines.append(f"with {key} at {shown(key, told['fails_at'])} it does not")
+    if findings["fails_at"] is not None and size is not None:
+        lines.append(f"with {key} at {shown(key, findings['fails_at'])} it does not")
     elif size is not None:
         lines.append("that is the end of the range: no probed value fails")
-    if size is None and told["error"] is not None:
-        lines.append(f"at the first probed value: {told['error']}")
-    if not told["monotone"]:
+    if size is None and findings["error"] is not None:
+        lines.append(f"at the first probed value: {findings['error']}")
+    if not findings["monotone"]:
         lines.append("NOT MONOTONE: it holds again at probed values beyond that")
-    if told["simulated_with"]:
-        values = (f"{name} {value}" for name, value in told["simulated_with"].items())
+    if findings["simulated_with"]:
+        values = (f"{name} {value}" for name, value in findings["simulated_with"].items())
         lines.append(f"simulated with {' and '.join(values)}")
-    return [*lines, *_verdict(told, feasible=feasible)]
+    return [*lines, *_verdict(findings, feasible=feasible)]
 
 
-def _verdict(told: Mapping[str, Any], *, feasible: bool) -> list[str]:
+def _verdict(findings: Mapping[str, Any], *, feasible: bool) -> list[str]:
     """Return the verdict of the proof on the advice, as sentences."""
-    if not told["tested"]:
-        if "advised_room_bytes" in told:
+    if not findings["tested"]:
+        if "advised_room_bytes" in findings:
             return ["no port was paused in any of these runs: they do not test the advice"]
-        name = told["key"].partition(".")[0]
+        name = findings["key"].partition(".")[0]
         return [f"{name} did nothing at the advised value: these runs do not test the advice"]
-    if not told["legal"]:
+    if not findings["legal"]:
         return ["the simulated setting is not legal by the advice: these runs test no legal one"]
     lines = []
     if not feasible:
-        advised = shown(told["key"], told["advised_bytes"])
+        advised = shown(findings["key"], findings["advised_bytes"])
         lines.append(
-            f"by the advice that is legal with {told['key']} at {advised}, and not at the value "
-            "of the scenario or the option"
+            f"by the advice that is legal with {findings['key']} at {advised}, and not at the "
+            "value of the scenario or the option"
         )
     verdicts = {
         True: "the advice holds in this scenario",
@@ -403,4 +403,4 @@ def _verdict(told: Mapping[str, Any], *, feasible: bool) -> list[str]:
         None: "the advised value lies between two probed values that differ, or a run failed: "
         "the proof does not show whether the advice holds",
     }
-    return [*lines, verdicts[told["holds"]]]
+    return [*lines, verdicts[findings["holds"]]]

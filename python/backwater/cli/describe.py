@@ -98,14 +98,14 @@ def check(
             f"it applies to the variants {', '.join(used)}"
         )
     if json is not None:
-        told = {
+        result = {
             "title": case.title,
             "values": case.values(),
             "warnings": warnings,
             "skipped": case.skipped,
             "controls": case.controls(),
         }
-        write_json(json, told)
+        write_json(json, result)
     if json != "-":
         rows = [(value["key"], value["value"], value["origin"]) for value in case.values()]
         listing(("key", "value", "from"), rows, case.title)
@@ -139,9 +139,9 @@ def _check_sweep(file: str, selection: Selection, json: str | None) -> None:
     )
     asked = sweeping(file, options, None)
     writable(json, Kind.JSON, file)
-    told = foresee(asked, processors(), force=True)
+    estimate = foresee(asked, processors(), force=True)
     if json is not None:
-        write_json(json, told)
+        write_json(json, estimate)
     message(f"{file}: good")
 
 

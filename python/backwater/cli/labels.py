@@ -14,7 +14,7 @@ if TYPE_CHECKING:
 
     from backwater.numbers.metrics import Metric
 
-# Ends a label that stands for all labels with this beginning: a table of its own lists operations.
+# Ends a label that stands for all labels with this beginning: operations in a separate table.
 ANY = "…"
 
 

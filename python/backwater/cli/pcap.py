@@ -216,13 +216,13 @@ def _row(frame: dict[str, Any], start: int) -> tuple[str, ...]:
         frame["kind"],
         frame.get("ip_source", frame["source"]),
         frame.get("ip_destination", frame["destination"]),
-        said(frame["kind"], frame["fields"] | {"ip_dscp": frame.get("ip_dscp", 0)}),
+        summary(frame["kind"], frame["fields"] | {"ip_dscp": frame.get("ip_dscp", 0)}),
     )
 
 
-def said(kind: str, fields: dict[str, Any]) -> str:
+def summary(kind: str, fields: dict[str, Any]) -> str:
     """Return a line with the main fields of a message; the JSON has all of them."""
-    text = SAYINGS[kind](fields) if kind in SAYINGS else ""
+    text = SUMMARIES[kind](fields) if kind in SUMMARIES else ""
     flow = fields.get("flow")
     return f"{text}; {flow}" if flow else text
 
@@ -243,15 +243,15 @@ def _sfcm(fields: dict[str, Any]) -> str:
 
 
 def _lldp(fields: dict[str, Any]) -> str:
-    said = []
+    parts = []
     if "cn_cnpv" in fields:
         for name in ("cnpv", "ready"):
             among = [str(i) for i, bit in enumerate(fields[f"cn_{name}"]) if bit]
-            said.append(f"CN {name} {' '.join(among) or 'none'}")
+            parts.append(f"CN {name} {' '.join(among) or 'none'}")
     if "ci_mac" in fields:
         queues = " ".join(str(queue) for queue in fields["ci_queue_map"])
-        said.append(f"CI queue map {queues}, CIM to {fields['ci_address'] or fields['ci_mac']}")
-    return "; ".join(said)
+        parts.append(f"CI queue map {queues}, CIM to {fields['ci_address'] or fields['ci_mac']}")
+    return "; ".join(parts)
 
 
 def _pdcs(fields: dict[str, Any]) -> str:
@@ -317,7 +317,7 @@ def _uet(fields: dict[str, Any]) -> str:
     return f"{text}, {_pdcs(fields)}"
 
 
-SAYINGS: dict[str, Callable[[dict[str, Any]], str]] = {
+SUMMARIES: dict[str, Callable[[dict[str, Any]], str]] = {
     "pause": lambda fields: _quanta(fields["quanta"]),
     "pfc": _pfc,
     "cnm": lambda fields: (

@@ -106,16 +106,16 @@ def status(directory: Results, json: Json = None) -> int:
     if manifest["kind"] == SWEEP:
         # The progress file is out of date if the sweep was killed or its disk is full.
         facts |= {"points": manifest["points"]} | _progress(path / PROGRESS) | store.counts(path)
-        said = _alive(facts)
+        state = _sweep_status(facts)
     else:
         facts |= counting.counts(path, manifest)
-        said = _under_way(facts, writer(path))
+        state = _run_status(facts, writer(path))
     facts["unfinished_goals"] = [one["goal"] for one in manifest.get("unfinished") or ()]
-    facts["heard"] = said
+    facts["heard"] = state
     if json is not None:
         write_json(json, facts)
     if json != "-":
-        put(f"{manifest.get('title') or directory}: {said}")
+        put(f"{manifest.get('title') or directory}: {state}")
         _show(facts, directory, "points" if manifest["kind"] == SWEEP else "runs")
     if facts["failed"]:
         return 1
@@ -151,15 +151,15 @@ def _progress(path: Path) -> dict[str, Any]:
     return found
 
 
-def _under_way(facts: dict[str, Any], holder: str | None) -> str:
-    """Return whether runs are in progress, as the process that writes them shows."""
+def _run_status(facts: dict[str, Any], holder: str | None) -> str:
+    """Return the status of runs, which are in progress only while a process writes them."""
     if facts["status"] != "running":
         return str(facts["status"])
     return "killed" if holder is None else f"running, {holder}"
 
 
-def _alive(facts: dict[str, Any]) -> str:
-    """Return whether a sweep is in progress, as the age of its progress file shows."""
+def _sweep_status(facts: dict[str, Any]) -> str:
+    """Return the status of a sweep, which is in progress only with a recent progress file."""
     if facts["status"] != "running":
         return str(facts["status"])
     if "updated" not in facts:

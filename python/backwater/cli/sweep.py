@@ -81,11 +81,11 @@ def sweep(
     drawing = figures.drawing(file)
     jobs = cluster.jobs()
     if dry:
-        told = foresee(asked, workers or _processors(), force=force)
+        estimate = foresee(asked, workers or _processors(), force=force)
         if jobs is not None:
             write("-", jobs.script())
         if json is not None:
-            write_json(json, told)
+            write_json(json, estimate)
         return 0
     elsewhere = cluster.workers()
     if workers is None and memory is None and elsewhere is None:
@@ -132,11 +132,11 @@ def _carry_out(
 
     with interruptible() as stop, watching(json=json_progress) as display:
         state = asked.carry_out(engine, display, stop, announce, force=force)
-    told = _told(asked, state)
+    outcome = _outcome(asked, state)
     if json is not None and asked.answer is None:
-        write_json(json, told)
+        write_json(json, outcome)
     if json != "-":
-        _show(told)
+        _show(outcome)
     if stop.is_set() and not asked.over(state):
         message(
             f"{stop}; {state.done} of {state.points} points are done in {asked.directory}",
@@ -145,7 +145,7 @@ def _carry_out(
         return stop.exit_code
     if asked.answer is not None:
         if json is not None:
-            write_json(json, told | {"goal": asked.answer})
+            write_json(json, outcome | {"goal": asked.answer})
         found = show_answer(asked.directory, asked.answer, loud=json != "-")
         message(f"results: {asked.directory}")
         return 0 if found else FAILED
@@ -173,7 +173,7 @@ def carry_out_here(asked: Sweeping) -> None:
         asked.carry_out(here(None, None), display, stop, lambda _: None)
 
 
-def _told(asked: Sweeping, state: State) -> dict[str, Any]:
+def _outcome(asked: Sweeping, state: State) -> dict[str, Any]:
     """Return the outcome of a sweep, as it is in JSON."""
     from backwater.manifest import SWEEP, read_manifest
     from backwater.sweep.dataset import Sweep
@@ -192,11 +192,11 @@ def _told(asked: Sweeping, state: State) -> dict[str, Any]:
     }
 
 
-def _show(told: dict[str, Any]) -> None:
+def _show(outcome: dict[str, Any]) -> None:
     view = View()
     for name in ("points", "done", "failed", "fresh"):
         header = "run now" if name == "fresh" else name
-        view.add_column(header, [str(told[name])], justify="right")
+        view.add_column(header, [str(outcome[name])], justify="right")
     show(view)
-    for one in told["errors"][:_ERRORS]:
+    for one in outcome["errors"][:_ERRORS]:
         message(f"{one['points']} failed: {one['error']}")

@@ -112,8 +112,8 @@ def seek(asked: Sweeping, options: PlanOptions, cases: Callable[[str], Scenario]
 
     def answering(seeking: Seeking, rounds: Sequence[Batch], rows: Rows) -> dict[str, Any]:
         beside = None if base is None else (called, base.points)
-        told = Answering(goal, plan, rows, beside, asked.metrics)
-        return answered(seeking, told, rounds)
+        question = Answering(goal, plan, rows, beside, asked.metrics)
+        return answered(seeking, question, rounds)
 
     extra = 0 if base is None else len(base.points)
     if goal.threshold:

@@ -89,10 +89,12 @@ def why(
                 listener = Reporter(1, display)
                 found.append(evidence(one.scenario, wanted, earlier, listener, one.control))
             foreign += [f"{one.label}: {why_not(one.control)}"] if one.control else []
-        told: list[dict[str, Any]] = [facts(one, flow or ()) for one in found]
-        for name, said in zip(names, told, strict=True):
-            lines += [*([f"== {name}"] if second is not None else []), *run_words(said), ""]
-    document: dict[str, Any] = {"runs": [{"run": n, **t} for n, t in zip(names, told, strict=True)]}
+        runs: list[dict[str, Any]] = [
+            {"run": name, **facts(one, flow or ())} for name, one in zip(names, found, strict=True)
+        ]
+        for each in runs:
+            lines += [*([f"== {each['run']}"] if second is not None else []), *run_words(each), ""]
+    document: dict[str, Any] = {"runs": runs}
     if second is not None and foreign:
         # To find where they diverge, both would have to be repeated side by side.
         document["divergence"] = None
