@@ -70,7 +70,9 @@ def test_a_range_with_an_illegal_corner_is_searched_where_it_is_legal(hot: Path)
 
 def test_draws_keep_to_what_is_legal(hot: Path) -> None:
     """Three quarters of the interval are illegal: below xon, which is 75 KB."""
-    told = sought(hot, "mean_fct:hot min", "pfc.xoff=1 KB..100 KB", settings=["pfc.xon=75 KB"], trials=4)
+    told = sought(
+        hot, "mean_fct:hot min", "pfc.xoff=1 KB..100 KB", settings=["pfc.xon=75 KB"], trials=4
+    )
     assert (told["designs"], told["failed"]) == (4, 0)
     assert told["points"]
 
