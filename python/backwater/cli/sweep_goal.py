@@ -135,7 +135,7 @@ def _check_references(goal: Goal, plan: Plan) -> None:
     for one in moved(plan, [name for name, _ in goal.metrics]):
         name, (of, _) = one.metric.name, one.metric.held_against or ("", "")
         raise InputError(
-            f"--goal {goal.text}: {name} is held against {of}, which {one.key} changes: its "
+            f"--goal {goal.text}: {name} is relative to {of}, which {one.key} changes: its "
             "values cannot be compared",
             next(iter(hints(goal.text, [{"metric": name, "instead": one.metric.instead}])), None),
         )

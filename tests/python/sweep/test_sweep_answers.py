@@ -343,7 +343,7 @@ def test_a_report_without_a_front_draws_none(command: Command, ring: Path, tmp_p
     assert any(line.startswith("no front: ") for line in answer.text)
     with pytest.raises(InputError, match="mean_over_bound: no point is better, as mean bound"):
         SweepPlots(sweep).pareto(("mean_over_bound", True), ("mean_cct", True))
-    with pytest.raises(InputError, match="mean_slowdown:alone: what it is held against was not"):
+    with pytest.raises(InputError, match="mean_slowdown:alone: its reference was not stored"):
         SweepPlots(sweep).pareto(("mean_slowdown:alone", True), ("mean_cct", True))
     assert SweepPlots(sweep).pareto(("max_fct:alone", True), ("mean_cct", True)) is not None
     # References are no metrics, but SQL can select them.
@@ -423,7 +423,7 @@ def test_a_search_whose_keys_move_its_reference_is_refused_before_it_runs(
         sought(
             ring, f"{metric} min", key, "topology.link_delay=100 ns..3 us", variants=None, trials=4
         )
-    assert error.value.reason.startswith(f"--goal {metric} min: {metric} is held against ")
+    assert error.value.reason.startswith(f"--goal {metric} min: {metric} is relative to ")
     assert "which topology.rate changes: " in error.value.reason
     assert error.value.hint == (f'{other} has no reference: --goal "{other} min"')
 
