@@ -110,7 +110,7 @@ def browser() -> Iterator[Browser]:
 
 @pytest.fixture
 def undrawn(monkeypatch: pytest.MonkeyPatch) -> None:
-    """Have pages and slides with words, numbers and data, but without drawings: half their time.
+    """Make pages and slides without drawings, which take half of their time.
 
     For tests that look for words; what is drawn is tested where it is looked at.
     """
@@ -154,13 +154,13 @@ def tshark() -> str:
 
 @pytest.fixture
 def ungrouped(monkeypatch: pytest.MonkeyPatch) -> None:
-    """Have each run of a series go to the disk when it ends, into parts of its own."""
+    """Make each run of a series write its own parts when it ends."""
     monkeypatch.setattr("backwater.series.GROUP_SECONDS", 0.0)
 
 
 @pytest.fixture
 def hot(tmp_path: Path) -> Path:
-    """Give the file of a scenario for sweeps."""
+    """Return the file of a scenario for sweeps."""
     file = tmp_path / "hot.toml"
     file.write_text(HOT, encoding="utf-8")
     return file

@@ -247,7 +247,7 @@ def _once(
 
 
 def _drawn(code: int, drawing: Drawing | None, base: Path) -> int:
-    """Draw the requested figures if the exit code means that there are results."""
+    """Draw the requested figures if the exit code stands for results."""
     if drawing is not None and code in DONE:
         drawing.draw_of(base)
     return code

@@ -40,7 +40,7 @@ def searching(asked: Sweeping) -> str:
 def foresee(asked: Sweeping, workers: int, *, force: bool) -> dict[str, Any]:
     """Count the points of a sweep and estimate what they take; returns that as JSON has it.
 
-    Of a search only the largest number of points is known.
+    Only the largest number of points of a search is known.
     """
     from backwater.sweep.pilot import pilot, recipe_of
 

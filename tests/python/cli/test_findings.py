@@ -87,7 +87,7 @@ def test_rounds_of_a_job(command: Command, tmp_path: Path) -> None:
     said = command("run", str(path), code=3)
     line = " ".join(said.out.splitlines()[:4])
     assert line.startswith("incomplete: job a2a: 0 of 3 rounds complete; ")
-    # Of the 12 transfers of a round the three from h0 lose their data, and the three to it their
+    # A round has 12 transfers: the three from h0 lose their data, and the three to it their
     # acknowledgements; 24 of the other rounds never begin. 100 KB are 25 packets.
     assert "6 of 12 flows unfinished; 24 flows never began: " in line
     run = backwater.load(path).run()

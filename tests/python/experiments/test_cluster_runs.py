@@ -31,11 +31,11 @@ from kit.sweeping import Cluster, Done, Here, other_build, until
 from kit.tree import ROOT
 
 TABLES = ("flows", "series", "ports")
-# Of a run what neither its place nor its time changes.
+# Facts of a run that depend neither on its directory nor on the clock.
 FACTS = ("seed", "status", "summary", "warnings", "scenario", "origins", "inputs")
-# Of a second or two each.
+# Runs of a second or two.
 SECONDS = RANDOM.replace('at = "2 ms"', 'at = "500 ms"')
-# So long that it is stopped in the middle.
+# Runs that are stopped before their end.
 FAR = RANDOM.replace('at = "2 ms"', 'at = "1000 s"')
 
 

@@ -1,6 +1,6 @@
 """Modules import in one direction: what imports what is no circle, in each crate and in Python.
 
-A parent and its child may import each other: a folder is one thing to whoever stands outside of it.
+A parent and its child may import each other: a folder is one thing from outside.
 """
 
 from __future__ import annotations
@@ -33,7 +33,7 @@ def between_equals(edges: dict[Name, set[Name]]) -> dict[Name, set[Name]]:
 
 
 def circles(edges: dict[Name, set[Name]]) -> list[set[str]]:
-    """Give the sets of modules that reach each other (strongly connected components)."""
+    """Return the sets of modules that reach each other (strongly connected components)."""
 
     def reached(start: Name) -> set[Name]:
         seen: set[Name] = set()
@@ -116,7 +116,7 @@ def test_files_import_in_one_direction(crate: str) -> None:
 
 
 def python_imports(file: Path, name: Name, known: dict[Name, Path]) -> set[Name]:
-    """Give the modules that a module imports, in functions too, but for types alone."""
+    """Return the modules that a module imports, in functions too, except for types only."""
     found: set[Name] = set()
 
     def look(node: ast.AST) -> None:
@@ -140,7 +140,7 @@ def python_imports(file: Path, name: Name, known: dict[Name, Path]) -> set[Name]
 
 
 def imports_by_name(file: Path, known: Collection[Name]) -> set[Name]:
-    """Give the modules that a module may import by `import_module`.
+    """Return the modules that a module may import by `import_module`.
 
     What is put together of a beginning and a value may be every module that the beginning and a
     text of the file make.

@@ -119,7 +119,7 @@ def unrolled(loop: re.Match[str]) -> str:
 
 
 def commands(text: str) -> list[list[str]] | None:
-    """Give the arguments of each command, if all are of `backwater` and need no shell."""
+    """Return the arguments of each command, if all are `backwater` and need no shell."""
     found = []
     for line in LOOP.sub(unrolled, text.replace("\\\n", " ")).splitlines():
         try:

@@ -1,12 +1,16 @@
-"""Comments and rustdoc of Rust sources are plain English: they have none of the patterns below.
+"""Comments, docstrings and documents are plain English: they have none of the patterns below.
 
-A comment is one paragraph of lines with `//`, `///` or `//!`. Code in it, in backticks or a fence,
-is no prose. Header blocks of mechanisms are pages of the documents as well, and are read there.
+In Rust a comment is one paragraph of lines with `//`, `///` or `//!`, in Python of lines with `#`
+or of a docstring. Code, in backticks or a fence, and tables are no prose. Header blocks of
+mechanisms are pages of the documents as well, and are read there.
 """
 
 from __future__ import annotations
 
+import ast
+import io
 import re
+import tokenize
 from typing import TYPE_CHECKING, NamedTuple
 
 from kit.tree import ROOT
@@ -18,6 +22,8 @@ if TYPE_CHECKING:
 # What has been read through. Others are to follow, and none leaves.
 READ = ("engine/src", "net", "mech", "import/src")
 SOURCES = [ROOT / "crates/backwater", *(ROOT / f"crates/backwater-{one}" for one in READ)]
+
+PYTHON = ("python/backwater", "tests/python", "benches")
 
 # What no sentence has, and what to write in its place.
 BANNED = [
@@ -76,7 +82,7 @@ class Comment(NamedTuple):
 
 
 def comments(source: str) -> Iterator[Comment]:
-    """Give the paragraphs of a file's comments; code in fences and rows of tables by themselves."""
+    """Yield the paragraphs of a file's comments, without code in fences and rows of tables."""
     lines = source.splitlines()
     begun: list[str] = []
     start, mark, first, fence = 0, "", True, False
@@ -104,7 +110,7 @@ def comments(source: str) -> Iterator[Comment]:
 
 
 def descriptions(source: str) -> set[int]:
-    """Give the lines, from 1, of items that describe parameters, columns and keys, comments too."""
+    """Return the lines, from 1, of items that describe parameters, columns and keys."""
     lines = source.splitlines()
     found: set[int] = set()
     for number, line in enumerate(lines):
@@ -121,7 +127,7 @@ def descriptions(source: str) -> set[int]:
 
 
 def hits(path: Path) -> Iterator[str]:
-    """Give what a file has of the patterns, one line each."""
+    """Yield the banned patterns of a file, one line each."""
     where = path.relative_to(ROOT)
     source = path.read_text(encoding="utf-8")
     described = descriptions(source)
@@ -138,11 +144,106 @@ def hits(path: Path) -> Iterator[str]:
             yield f"{where}:{one.line}: {begin[0].strip()!r} at the beginning: {FRAGMENT_ADVICE}"
 
 
-def test_comments_are_plain_english() -> None:
+def paragraphs(text: str, start: int) -> Iterator[tuple[int, str]]:
+    """Yield the paragraphs of a text that begins in line `start`; no code, headings or tables."""
+    begun: list[str] = []
+    fence = False
+    for number, line in enumerate([*text.splitlines(), ""], start):
+        bare = line.strip()
+        if bare.startswith(("```", "~~~")):
+            fence = not fence
+        begins = re.match(r"(?:[-*] |\d+\. |>|\||#|<)", bare)
+        if begun and (not bare or begins or fence):
+            yield number - len(begun), re.sub(r"`+[^`]*`+", "`code`", " ".join(begun))
+            begun = []
+        if bare and not fence and not bare.startswith(("|", "```", "~~~", "#", "<")):
+            begun.append(bare)
+
+
+def prose_of_python(source: str) -> Iterator[tuple[int, str]]:
+    """Yield the paragraphs of a module's docstrings and comments."""
+    for node in ast.walk(ast.parse(source)):
+        body = getattr(node, "body", None)
+        # Texts after attributes are docstrings as well.
+        for one in body if isinstance(body, list) else ():
+            if isinstance(one, ast.Expr) and isinstance(one.value, ast.Constant):
+                text = one.value.value
+                if isinstance(text, str):
+                    yield from paragraphs(text, one.lineno)
+    block: list[str] = []
+    last = 0
+    for token in tokenize.generate_tokens(io.StringIO(source).readline):
+        if token.type != tokenize.COMMENT:
+            continue
+        line, text = token.start[0], token.string.lstrip("#: ")
+        if block and line != last + 1:
+            yield from paragraphs("\n".join(block), last - len(block) + 1)
+            block = []
+        block.append("" if text.startswith(("noqa", "type: ", "!")) else text)
+        last = line
+    yield from paragraphs("\n".join(block), last - len(block) + 1)
+
+
+def hits_of_prose(path: Path, prose: Iterator[tuple[int, str]]) -> Iterator[str]:
+    """Yield the banned patterns of paragraphs, one line each."""
+    for line, text in prose:
+        for pattern, advice in BANNED:
+            for found in re.finditer(pattern, text):
+                yield f"{path.relative_to(ROOT)}:{line}: {found[0].strip()!r}: {advice}"
+
+
+def told(found: list[str]) -> str:
+    """Format the places for an assertion."""
+    return "\n".join([f"{len(found)} places to be rewritten:", *found])
+
+
+def test_comments_of_rust_are_plain_english() -> None:
     files = sorted(path for folder in SOURCES for path in folder.rglob("*.rs"))
     assert len(files) > 400
     found = [hit for path in files for hit in hits(path)]
-    assert not found, "\n".join([f"{len(found)} comments to be rewritten:", *found])
+    assert not found, told(found)
+
+
+def test_comments_of_python_are_plain_english() -> None:
+    files = sorted(path for folder in PYTHON for path in (ROOT / folder).rglob("*.py"))
+    assert len(files) > 200
+    found = [
+        hit
+        for path in files
+        for hit in hits_of_prose(path, prose_of_python(path.read_text(encoding="utf-8")))
+    ]
+    assert not found, told(found)
+
+
+def test_documents_are_plain_english() -> None:
+    files = [*sorted((ROOT / "docs").rglob("*.md")), *sorted(ROOT.glob("*.md"))]
+    assert len(files) > 60
+    found = [
+        hit
+        for path in files
+        for hit in hits_of_prose(path, paragraphs(path.read_text(encoding="utf-8"), 1))
+    ]
+    assert not found, told(found)
+
+
+def test_prose_is_found_where_it_is() -> None:
+    source = (
+        '"""One.\n\n- Two\n  three.\n\n```\nno prose\n```\n"""\n'
+        'class A:\n    b: int\n    """Four `code` is."""\n'
+        "    # Five\n    # six.\n    c = 1  # noqa: E501\n"
+    )
+    assert list(prose_of_python(source)) == [
+        (1, "One."),
+        (3, "- Two three."),
+        (12, "Four `code` is."),
+        (13, "Five six."),
+    ]
+    page = "# Title\n\nA line,\nand `x y` more.\n\n| a | b |\n|---|---|\n\n1. One\n2. Two\n"
+    assert list(paragraphs(page, 1)) == [
+        (3, "A line, and `code` more."),
+        (9, "1. One"),
+        (10, "2. Two"),
+    ]
 
 
 def test_patterns_are_found_where_they_are() -> None:

@@ -155,18 +155,18 @@ JOINED = {
 
 
 def sentence(text: str) -> str:
-    """Give the first sentence of a rustdoc, its links as code."""
+    """Return the first sentence of a rustdoc, with its links as code."""
     plain = re.sub(r"^ *///", "", text, flags=re.MULTILINE)
     return without_paths(re.split(r"(?<=\.)\s", " ".join(plain.split()), maxsplit=1)[0])
 
 
 def without_paths(text: str) -> str:
-    """Give the links of a rustdoc as code."""
+    """Replace the links of a rustdoc by code."""
     return re.sub(r"\[`(?:(?:super|crate|[a-z_]+)::)*([^`]+)`\]", r"`\1`", text)
 
 
 def joined(attribute: str) -> str:
-    """Say what becomes of several answers, by the attribute of a hook."""
+    """Describe how the answers of several mechanisms combine, by the attribute of a hook."""
     if found := re.match(r"until = ([\w:]+)", attribute):
         return f"the first that is not `{found[1]}`"
     return JOINED[re.split(r"\W", attribute)[0]]

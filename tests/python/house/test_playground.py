@@ -63,7 +63,7 @@ def cases() -> Iterator[tuple[str, str | None]]:
 
 
 def native(name: str, variant: str | None) -> tuple[str | None, str | None]:
-    """Give the command's fingerprint, or what broke the run."""
+    """Return the fingerprint that the command prints, or the error that ended the run."""
     scenario = backwater.load(SCENARIOS / f"{name}.toml")
     scenario = scenario if variant is None else scenario.variant(variant)
     try:

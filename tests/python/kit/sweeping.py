@@ -34,7 +34,7 @@ loss = "expected"
 xoff = "20 KB"
 xon = "2 KB"
 """
-# Some milliseconds a point, so that there is time to kill.
+# A point takes some milliseconds: long enough to be killed.
 LONG = HOT.replace('"90 KB"', '"3 MB"').replace('"30 KB"', '"3 MB"')
 
 

@@ -77,7 +77,7 @@ def test_a_link_is_down_until_it_is_up_again_or_to_the_end() -> None:
     down = found[1]
     assert [down.lasts(time * 10**6) for time in (9, 10, 24, 25)] == [False, True, True, False]
     drawn = draw.fabric(layout, {}, set(), outages=found, time=30 * 10**6)
-    # Of the three faults, one lasts at 30 us: the other rate.
+    # One of the three faults lasts at 30 us: the other rate.
     assert drawn.count('data-f="') == 3
     assert drawn.count('visibility="hidden"') == 2
 

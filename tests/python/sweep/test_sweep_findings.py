@@ -94,7 +94,7 @@ def test_an_effect_is_held_against_the_noise_between_seeds() -> None:
 
 
 def test_noise_alone_has_no_effects() -> None:
-    """Of 300 sweeps about 15, 5 %, may show an effect, even if a seed moves all points."""
+    """About 15 of 300 sweeps, 5 %, may show an effect, even if a seed moves all points."""
     dice = random.Random(5)
     shown = 0
     for _ in range(300):
