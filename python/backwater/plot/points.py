@@ -50,14 +50,8 @@ class StudyPoints:
             sample = self._sample(case, mechanism, measure.name)
             if sample is not None:
                 published = self._study.published(case, mechanism, measure.name)
-                rows.append(
-                    {
-                        "case": case,
-                        "mechanism": mechanism,
-                        **_point(measure, sample),
-                        "published": published,
-                    }
-                )
+                row = {"case": case, "mechanism": mechanism, "published": published}
+                rows.append(row | point(_axis(measure), sample.values))
         return frame_of(rows)
 
     def _setups(
@@ -89,8 +83,8 @@ class StudyPoints:
                 ):
                     sample = self._sample(case, mechanism, measure, setup)
                     if sample is not None:
-                        point = _point(self._study.measure(measure), sample)
-                        row = {"case": case, "setup": name, **point, "published": None}
+                        measured = point(_axis(self._study.measure(measure)), sample.values)
+                        row = {"case": case, "setup": name, **measured, "published": None}
                         about = {"of": mechanism, "own": block.own or mechanism}
                         rows.append(row | ({"mechanism": mechanism} if several else about))
         # In the order of cases, as in the other charts.
@@ -128,12 +122,16 @@ class StudyPoints:
         return f"measured: mean over {between}; whiskers: its 95 % confidence interval"
 
 
-def _point(measure: Measure, sample: Sample) -> dict[str, Any]:
-    """Return what a chart needs of one measured point."""
-    spread = Spread.of(sample.values)
+def _axis(measure: Measure) -> str:
     unit = measure.unit
+    return f"{measure.label} ({unit})" if unit and unit != measure.label else measure.label
+
+
+def point(what: str, values: Sequence[float]) -> dict[str, Any]:
+    """Return the columns of one measured point; `what` is the title of its axis."""
+    spread = Spread.of(values)
     return {
-        "what": f"{measure.label} ({unit})" if unit and unit != measure.label else measure.label,
+        "what": what,
         "value": spread.mean,
         "low": spread.ci_low,
         "high": spread.ci_high,

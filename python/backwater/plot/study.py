@@ -18,7 +18,7 @@ from backwater.numbers.rows import scan
 from backwater.plot import curves
 from backwater.plot.marks import angle, diamonds, header, tooltips, whiskers
 from backwater.plot.own import charts
-from backwater.plot.points import StudyPoints, frame_of
+from backwater.plot.points import StudyPoints, frame_of, point
 from backwater.plot.theme import (
     COLOURS,
     FAINT,
@@ -155,21 +155,10 @@ class StudyPlots(StudyPoints):
             if mechanism == base or ours is None or theirs is None:
                 continue
             pairs = zip(ours.values, theirs.values, strict=False)
-            spread = Spread.of([1 - a / b for a, b in pairs if b])
             published = self._reduction(case, mechanism, name, base)
-            measure = self._study.measure(name)
-            rows.append(
-                {
-                    "case": case,
-                    "mechanism": mechanism,
-                    "what": measure.label,
-                    "value": spread.mean,
-                    "low": spread.ci_low,
-                    "high": spread.ci_high,
-                    "seeds": spread.n,
-                    "published": published,
-                }
-            )
+            row = {"case": case, "mechanism": mechanism, "published": published}
+            shares = [1 - a / b for a, b in pairs if b]
+            rows.append(row | point(self._study.measure(name).label, shares))
         if not rows:
             raise InputError(f"nothing to draw: no case has both {base} and another mechanism")
         frame = frame_of(rows)
