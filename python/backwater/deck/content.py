@@ -7,13 +7,12 @@ from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING, Any
 
 from backwater.deck import layout, said
-from backwater.deck.layout import Rows
 from backwater.deck.model import BODY, LEAD, MARGIN, TEXT, TOP, Slide, Text, date_of
 from backwater.directory import SCENARIO
 from backwater.plot import landscape
 from backwater.plot.shades import themed
 from backwater.report.assumptions import IMPORTED, Assumptions
-from backwater.report.page import Code, Figure, Table
+from backwater.report.page import Code, Figure, Table, header
 from backwater.report.repeated import first_of, seeds_page
 from backwater.report.run import VARIANT, conditions, groups_table, made_by, remarked, run_page
 from backwater.wording import many
@@ -176,14 +175,11 @@ def parameters(assumptions: Assumptions, title: str = "Assumptions: parameters")
     flows = [row for row in given.rows if row[0].startswith(("flow.", "job."))]
     rows = [row[:4] for row in given.rows if row not in flows]
     rows += [row[:4] for row in flows[:MOST_OF_FLOWS]]
-    told = Rows(
-        ("parameter", "value", "set by", "what it is"),
-        (False, True, False, False),
-        rows,
-        f"{len(defaults.rows)} more parameters are at their defaults; the report lists them.",
-    )
+    columns = [*header(["parameter"], ["value"]), *header(["set by", "what it is"])]
+    note = f"{len(defaults.rows)} more parameters are at their defaults; the report lists them."
+    told = Table(columns, rows, note=note)
     slides = layout.table("assumptions", title, told) if rows else []
-    return [*slides, *_compact(imported, "" if rows else told.note)]
+    return [*slides, *_compact(imported, "" if rows else note)]
 
 
 def _compact(rows: Sequence[Sequence[str]], note: str) -> list[Slide]:
@@ -193,24 +189,18 @@ def _compact(rows: Sequence[Sequence[str]], note: str) -> list[Slide]:
     half = -(-len(rows) // 2)
     pairs = [[row[0], row[1]] for row in rows] + [["", ""]] * (len(rows) % 2)
     both = [[*left, *right] for left, right in zip(pairs[:half], pairs[half:], strict=True)]
-    told = Rows(("parameter", "value") * 2, (False, True) * 2, both, note)
+    told = Table(header(["parameter"], ["value"]) * 2, both, note=note)
     return layout.table("assumptions", f"Assumptions: {rows[0][2]}", told)
 
 
 def results(title: str, told: Table, text: Sequence[str] = (), kind: str = "table") -> list[Slide]:
     """Return the slides of a table of a report, with sentences above it."""
-    rows = Rows(
-        [column.title for column in told.columns],
-        [column.number for column in told.columns],
-        told.rows,
-        told.note,
-    )
     lead = ""
     for one in text:
         if len(lead) + len(one) > LONGEST_LEAD:
             break
         lead = f"{lead} {one}".lstrip()
-    return layout.table(kind, title, rows, lead)
+    return layout.table(kind, title, told, lead)
 
 
 def jobs(page: Page) -> list[Slide]:

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass, replace
+from dataclasses import replace
 from typing import TYPE_CHECKING
 
 from backwater.deck.model import (
@@ -29,22 +29,13 @@ if TYPE_CHECKING:
     from collections.abc import Sequence
 
     from backwater.deck.model import Part
+    from backwater.report.page import Table
 
 MOST_TABLE_SLIDES = 6
 """Most slides of one table; the last one counts the rows that only the report has."""
 _NARROWEST = 40.0
 _CUT = 600
 """Most characters of a cell."""
-
-
-@dataclass(frozen=True)
-class Rows:
-    """A table before layout: for each column its title and whether it has numbers; rows of text."""
-
-    titles: Sequence[str]
-    numbers: Sequence[bool]
-    rows: Sequence[Sequence[str]]
-    note: str = ""
 
 
 def titled(kind: str, title: str, parts: Sequence[Part]) -> Slide:
@@ -87,8 +78,9 @@ def text(kind: str, title: str, paragraphs: Sequence[str]) -> list[Slide]:
     return made
 
 
-def table(kind: str, title: str, told: Rows, lead: str = "") -> list[Slide]:
+def table(kind: str, title: str, told: Table, lead: str = "") -> list[Slide]:
     """Return slides of a table; the head is repeated on each."""
+    titles = [column.title for column in told.columns]
     rows = [[_cut(cell) for cell in row] for row in told.rows]
     top = TOP
     before: list[Part] = []
@@ -98,10 +90,10 @@ def table(kind: str, title: str, told: Rows, lead: str = "") -> list[Slide]:
         top += box.needs + 12
     note = Text(MARGIN, 0, BODY, 0, (told.note,), SMALL, faint=True) if told.note else None
     room = BOTTOM - top - (note.needs + 8 if note else 0)
-    size = _size(told.titles, rows, room)
-    widths = _widths(told.titles, rows, size)
+    size = _size(titles, rows, room)
+    widths = _widths(titles, rows, size)
     pages: list[list[list[str]]] = [[]]
-    used = first = _height(told.titles, widths, size, bold=True)
+    used = first = _height(titles, widths, size, bold=True)
     for row in rows:
         high = _height(row, widths, size)
         if pages[-1] and used + high > room:
@@ -113,7 +105,7 @@ def table(kind: str, title: str, told: Rows, lead: str = "") -> list[Slide]:
     pages = pages[:MOST_TABLE_SLIDES]
     slides = []
     for number, some in enumerate(pages):
-        every = [list(told.titles), *some]
+        every = [titles, *some]
         heights = [_height(row, widths, size, bold=n == 0) for n, row in enumerate(every)]
         grid = Grid(
             MARGIN,
@@ -121,7 +113,7 @@ def table(kind: str, title: str, told: Rows, lead: str = "") -> list[Slide]:
             tuple(widths),
             tuple(heights),
             tuple(map(tuple, every)),
-            tuple(told.numbers),
+            tuple(column.number for column in told.columns),
             size,
         )
         parts: list[Part] = [*before, grid]

@@ -8,11 +8,10 @@ from typing import TYPE_CHECKING
 
 from backwater.deck import layout, said
 from backwater.deck.content import Pen, Talk, again, parameters, setup
-from backwater.deck.layout import Rows
 from backwater.deck.model import date_of
 from backwater.report.assumptions import Assumptions
 from backwater.report.film import moments, shoot
-from backwater.report.page import Table
+from backwater.report.page import Table, header
 from backwater.report.run import made_by
 from backwater.report.study import declared, study_page
 from backwater.results import load_run
@@ -106,11 +105,7 @@ def _assumed(sections: Sequence[Section]) -> list[Slide]:
             if name not in ("Cases", "Mechanisms"):
                 continue
             kept = [n for n, column in enumerate(part.columns) if column.title != "set by"]
-            told = Rows(
-                [part.columns[n].title for n in kept],
-                [False] * len(kept),
-                [[row[n] for n in kept] for row in part.rows],
-            )
+            told = replace(part.only(kept), note="")
             slides += layout.table("assumptions", f"Assumptions: {name.lower()}", told)
     return slides
 
@@ -131,9 +126,9 @@ def _row(outcome: Outcome, row: Row) -> list[str]:
     ]
 
 
-_TITLES = ("case", "mechanism", "quantity", "unit", "published", "measured", "deviation", "band")
-_COLUMNS = (*_TITLES, "verdict", "null model")
-_NUMBERS = (False, False, False, False, True, True, True, True, False, False)
+_COLUMNS = header(
+    ["case", "mechanism", "quantity", "unit"], ["published", "measured", "deviation", "band"]
+)
 
 
 def _numbers(outcome: Outcome) -> list[Slide]:
@@ -143,19 +138,15 @@ def _numbers(outcome: Outcome) -> list[Slide]:
     note = "± after a measured mean: its 95 % interval over the seeds."
     if any(row.discriminates is not None for row in rows):
         note += " Null model: the verdict with the mechanism switched off."
-    told = _kept(Rows(_COLUMNS, _NUMBERS, [_row(outcome, row) for row in rows], note))
+    columns = [*_COLUMNS, *header(["verdict", "null model"])]
+    told = _kept(Table(columns, [_row(outcome, row) for row in rows], note=note))
     return layout.table("table", "Published and measured", told, outcome.summary.sentences[0])
 
 
-def _kept(told: Rows) -> Rows:
+def _kept(told: Table) -> Table:
     """Leave out columns that are empty, or `-`, in all rows."""
-    kept = [n for n in range(len(told.titles)) if any(row[n] not in ("", "-") for row in told.rows)]
-    return Rows(
-        [told.titles[n] for n in kept],
-        [told.numbers[n] for n in kept],
-        [[row[n] for n in kept] for row in told.rows],
-        told.note,
-    )
+    columns = range(len(told.columns))
+    return told.only([n for n in columns if any(row[n] not in ("", "-") for row in told.rows)])
 
 
 def _claims(outcome: Outcome) -> list[Slide]:
@@ -164,7 +155,7 @@ def _claims(outcome: Outcome) -> list[Slide]:
         return []
     rows = [[row.quantity, row.note or "", verdict_text(row), null_text(row)] for row in claims]
     titles = ("claim", "in words: what was measured", "verdict", "null model")
-    told = _kept(Rows(titles, (False,) * 4, rows))
+    told = _kept(Table(header(titles), rows))
     lead = next((s for s in outcome.summary.sentences if "claims" in s), "")
     return layout.table("table", "Claims", told, lead)
 
@@ -222,12 +213,12 @@ def _differs(outcome: Outcome) -> list[Slide]:
             [*_row(outcome, row)[:8], row.note or ("not counted" if row.apart else "")]
             for row in numbers
         ]
-        told = Rows((*_TITLES, "note"), (*_NUMBERS[:8], False), rows)
+        told = Table([*_COLUMNS, *header(["note"])], rows)
         lead = f"{len(numbers)} of {sum(not r.is_claim for r in outcome.rows)} rows lie outside "
         slides += layout.table("differs", title, _kept(told), lead + "their bands.")
     if claims:
         rows = [[row.quantity, row.note or "", row.statistic] for row in claims]
-        told = Rows(("claim", "in words: what was measured", "when it holds"), (False,) * 3, rows)
+        told = Table(header(["claim", "in words: what was measured", "when it holds"]), rows)
         lead = f"{len(claims)} of {sum(r.is_claim for r in outcome.rows)} claims do not hold here."
         slides += layout.table("differs", f"{title}: claims", told, lead)
     if not slides:

@@ -11,12 +11,11 @@ import backwater
 from backwater.deck import layout
 from backwater.deck import said_sweep as said
 from backwater.deck.content import NAMES, Pen, Talk, commands_slides, results
-from backwater.deck.layout import Rows
 from backwater.deck.model import date_of
 from backwater.directory import PROGRESS
 from backwater.files import text_of
 from backwater.plot.sweep import SweepPlots
-from backwater.report.page import Code, Table
+from backwater.report.page import Code, Table, header
 from backwater.report.run import made_by
 from backwater.report.sweep import sweep_page, warnings_of
 from backwater.report.sweep_setup import Probe, same_everywhere
@@ -107,7 +106,7 @@ def _assumed(sweep: Sweep, plots: SweepPlots) -> list[Slide]:
         rows.append(["variant", ", ".join(plots.variants), "a table of the scenario file"])
     for key, value in (sweep.manifest.get("set") or {}).items():
         rows.append([key, str(value), f"same at every point: {_meaning(key)}"])
-    told = Rows(("parameter", "values", "what it is"), (False,) * 3, rows)
+    told = Table(header(["parameter", "values", "what it is"]), rows)
     slides = layout.table("assumptions", "Assumptions: what is varied", told)
     if (probe := Probe.of(sweep)) is not None:
         same = same_everywhere(probe, plots)
@@ -146,15 +145,13 @@ def _points(plots: SweepPlots, metrics: list[str]) -> list[Slide]:
             else:
                 cells.append(f"{short(spread.mean)} ±{short(spread.ci_high - spread.mean)}")
         rows.append(cells)
-    first = (["variant"] if any(plots.variants) else []) + list(plots.keys)
     names = [
         f"{name} ({unit})" if (unit := plots.units.get(name, "")) and unit != name else name
         for name in metrics
     ]
-    numbers = [False] * (len(first) - len(plots.keys)) + [True] * (len(plots.keys) + len(names))
+    columns = header(["variant"] if any(plots.variants) else [], [*plots.keys, *names])
     note = "Means over the seeds; ± half of the 95 % interval (Student's t)."
-    told = Rows([*first, *names], numbers, rows, note)
-    return layout.table("table", "Points", told)
+    return layout.table("table", "Points", Table(columns, rows, note=note))
 
 
 def _sentence(figure: Figure, plots: SweepPlots, metrics: list[str]) -> str:

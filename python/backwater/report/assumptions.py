@@ -16,7 +16,7 @@ from backwater.numbers.rows import scan
 from backwater.report import draw
 from backwater.report.faults import outages
 from backwater.report.layout import Layout, lay_out
-from backwater.report.page import Column, Picture, Table
+from backwater.report.page import Picture, Table, header
 
 if TYPE_CHECKING:
     from collections.abc import Iterable, Mapping
@@ -156,7 +156,7 @@ class Assumptions:
             "parameter or its default."
         )
         titles = ("parameter", "value", "set by", "what it is", "source")
-        columns = [Column(title) for title in titles]
+        columns = header(titles)
         given = [row for row in kept if row[2] != "default"]
         defaults = [row for row in kept if row[2] == "default"]
         return [

@@ -21,7 +21,7 @@ from backwater.report.assumptions import ABSENT, OUTPUT, Assumptions
 from backwater.report.film import shoot
 from backwater.report.observe import interval, observed
 from backwater.report.overtime import SAMPLED, drawn, film_figure, film_part, not_drawn
-from backwater.report.page import Code, Column, Page, Section, Table
+from backwater.report.page import Code, Column, Page, Section, Table, header
 from backwater.report.run import made_by, sentences, warned
 from backwater.samples import too_few
 from backwater.wording import difference, digits, given_up_ports, many, percent, series, with_unit
@@ -228,8 +228,7 @@ def _shares(
 
 def _table(rows: Sequence[Mapping[str, Any]], labels: Mapping[str, str], least: float) -> Table:
     first, *others = labels.values()
-    columns = [Column("metric"), *(Column(name, number=True) for name in labels.values())]
-    columns += [Column("samples", number=True), Column("better")]
+    columns = [*header(["metric"], [*labels.values(), "samples"]), Column("better")]
     told = []
     zero: list[str] = []
     for row in rows:
@@ -372,7 +371,7 @@ def _assumptions(runs: Mapping[str, Sequence[Run]]) -> Section:
         for key, of in values.items()
         if len({of.get(name, ABSENT) for name in names}) > 1
     ]
-    columns = [Column("parameter"), *(Column(name) for name in names)]
+    columns = header(["parameter", *names])
     told = _without_defaults(other, given)
     left = f"{DIFFERENT} of {len(told)} are shown." if len(told) > DIFFERENT else ""
     tables = [Table(columns, told[:DIFFERENT], "What differs", left)]

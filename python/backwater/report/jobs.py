@@ -12,7 +12,7 @@ from backwater.jobs import COMPUTE, UNRECORDED, collective_costs
 from backwater.numbers.statistics import spread
 from backwater.numbers.units import BPS_PER_GBPS, PS_PER_US
 from backwater.plot.timeline import timelines
-from backwater.report.page import Column, Figure, Section, Table
+from backwater.report.page import Column, Figure, Section, Table, header
 from backwater.wording import figure as number
 from backwater.wording import places, size
 
@@ -62,8 +62,7 @@ def jobs_section(run: Run, of: str = "", *, timeline: bool = True) -> list[Secti
 
 
 def _instances(run: Run) -> Table:
-    columns = [Column("job"), Column("instance", number=True), Column("ranks", number=True)]
-    columns += [Column("rounds complete", number=True), Column("completion time us", number=True)]
+    columns = header(["job"], ["instance", "ranks", "rounds complete", "completion time us"])
     rows = [
         [
             row["job"],
@@ -79,7 +78,7 @@ def _instances(run: Run) -> Table:
 
 def _path(of: Timeline) -> Table:
     """Return the table of the critical path of a job's instance."""
-    columns = [Column("from us", number=True), Column("took us", number=True), Column("what")]
+    columns = [*header([], ["from us", "took us"]), Column("what")]
     rows = [[_us(leg.start_ps), _us(leg.duration_ps), _leg(leg)] for leg in of.legs[-SHOWN:]]
     title = f"Critical path of {of.job}, instance {of.instance}, from its start"
     said = f"The last {SHOWN} of {len(of.legs):,} are shown." if len(of.legs) > SHOWN else ""
@@ -100,8 +99,7 @@ def _leg(leg: Leg) -> str:
 
 
 def _rounds(run: Run) -> Table:
-    columns = [Column("job"), Column("instance", number=True), Column("round", number=True)]
-    columns += [Column(name, number=True) for name in ("start us", "end us", "took us")]
+    columns = header(["job"], ["instance", "round", "start us", "end us", "took us"])
     slow = pl.DataFrame(run.rounds) if run.rounds.num_rows else pl.DataFrame()
     if slow.height:
         slow = slow.sort("duration_ps", descending=True, nulls_last=False, maintain_order=True)
@@ -142,8 +140,7 @@ def _steps(costs: pl.DataFrame) -> Table:
         "its links together. Marked and retransmitted: packets. Paused: time that flows waited at "
         "paused ports, summed over flows, recorded with output.waits."
     )
-    columns = [Column("job/step"), *(Column(name, number=True) for name in names)]
-    return Table(columns, rows, "Collectives by step", note)
+    return Table(header(["job/step"], names), rows, "Collectives by step", note)
 
 
 def _collectives(costs: pl.DataFrame) -> Table:
@@ -160,7 +157,7 @@ def _collectives(costs: pl.DataFrame) -> Table:
         ]
         for row in slow.to_dicts()
     ]
-    columns = [Column("job/step"), *(Column(name, number=True) for name in names)]
+    columns = header(["job/step"], names)
     title = "Collectives, the slowest first"
     return Table(columns, rows, title, _left(costs.height), folded=True)
 

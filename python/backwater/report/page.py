@@ -8,7 +8,7 @@ from __future__ import annotations
 
 import json
 import re
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from functools import cache, cached_property
 from importlib.resources import files
 from typing import TYPE_CHECKING, Any, ClassVar
@@ -25,7 +25,7 @@ from backwater.plot.sheet import KINDS, VEGA_LITE, Sheet
 from backwater.plot.theme import BLUE, FAINT, GRID, INK, NAME, ORANGE, SHADES, VERMILLION
 
 if TYPE_CHECKING:
-    from collections.abc import Mapping
+    from collections.abc import Collection, Iterable, Mapping, Sequence
     from pathlib import Path
 
 
@@ -42,17 +42,27 @@ class Column:
     number: bool = False
 
 
+def header(texts: Iterable[str], numbers: Iterable[str] = ()) -> list[Column]:
+    """Return columns of text, followed by columns of numbers."""
+    return [*map(Column, texts), *(Column(title, number=True) for title in numbers)]
+
+
 @dataclass(frozen=True)
 class Table:
     """Rows of text; `classes` has the CSS class of cells with some texts."""
 
     columns: list[Column]
-    rows: list[list[str]]
+    rows: Sequence[Sequence[str]]
     title: str = ""
     note: str = ""
     folded: bool = False
     classes: Mapping[str, str] = field(default_factory=dict)
     kind: ClassVar[str] = "table"
+
+    def only(self, kept: Collection[int]) -> Table:
+        """Return the table with these of its columns, by their numbers."""
+        rows = [[row[n] for n in kept] for row in self.rows]
+        return replace(self, columns=[self.columns[n] for n in kept], rows=rows)
 
 
 @dataclass(frozen=True)

@@ -15,7 +15,7 @@ from backwater.report.assumptions import Assumptions
 from backwater.report.jobs import jobs_section
 from backwater.report.observe import Observed
 from backwater.report.overtime import drawn, not_drawn, over_time
-from backwater.report.page import Column, Figure, Page, Section, Table
+from backwater.report.page import Figure, Page, Section, Table, header
 from backwater.report.run import (
     again_section,
     assumptions_section,
@@ -146,9 +146,7 @@ def _by_group(rows: list[dict[str, Any]]) -> Table:
     key, until = (
         TIMES[0] if any((label, f"{TIMES[0][0]}.mean") in known for label in labels) else TIMES[1]
     )
-    columns = [Column("group"), Column("flows", number=True), Column("complete", number=True)]
-    columns += [Column(f"{name} us", number=True) for name in PANELS]
-    columns.append(Column("slowdown, median", number=True))
+    numbers = ["flows", "complete", *(f"{name} us" for name in PANELS), "slowdown, median"]
     quantities = ["flows", "complete", *(f"{key}.{name}" for name in PANELS), "slowdown.p50"]
     table = [
         [label, *(_plus_minus(known.get((label, quantity))) for quantity in quantities)]
@@ -158,14 +156,13 @@ def _by_group(rows: list[dict[str, Any]]) -> Table:
         f"Completion times {until}. Means over the seeds, ± half of the 95 % interval of the mean "
         "(Student's t); p99 needs 100 flows."
     )
-    return Table(columns, table, note=note)
+    return Table(header(["group"], numbers), table, note=note)
 
 
 def _by_job(rows: list[dict[str, Any]]) -> list[Table]:
     """Return the table of job completion times, if the runs have jobs."""
     took = [row for row in rows if row["quantity"] in ("jct_us", "jct_us.max")]
-    columns = [Column("job"), Column("job completion time us", number=True)]
-    columns += [Column("least", number=True), Column("greatest", number=True)]
+    columns = header(["job"], ["job completion time us", "least", "greatest"])
     table = [
         [row["of"], _plus_minus(row), number(round(row["min"], 2)), number(round(row["max"], 2))]
         for row in took
@@ -188,10 +185,8 @@ def _plus_minus(row: dict[str, Any] | None) -> str:
 
 
 def _statistics(rows: list[dict[str, Any]], runs: int) -> Table:
-    columns = [Column("of"), Column("quantity"), Column("unit"), Column("runs", number=True)]
-    columns += [
-        Column(c, number=True) for c in ("mean", "95 % interval from", "to", "least", "greatest")
-    ]
+    numbers = ("runs", "mean", "95 % interval from", "to", "least", "greatest")
+    columns = header(["of", "quantity", "unit"], numbers)
     names = ("mean", "ci_low", "ci_high", "min", "max")
     folded = fold(rows, runs)
     told = [

@@ -15,7 +15,7 @@ from backwater.report.faults import pausing
 from backwater.report.jobs import jobs_section
 from backwater.report.observe import Observed
 from backwater.report.overtime import completion, drawn, not_drawn, over_time
-from backwater.report.page import Code, Column, Page, Section, Table
+from backwater.report.page import Code, Column, Page, Section, Table, header
 from backwater.saved import told
 from backwater.wording import digits, given_up, many, offered, places, sentence, time_text
 
@@ -163,11 +163,7 @@ def assumptions_section(assumptions: Assumptions) -> Section:
 def groups_table(run: Run) -> Table:
     """Return the table of completion times by group of flows."""
     columns = [
-        Column("group"),
-        *(
-            Column(title, number=True)
-            for title in ("flows", "complete", "mean us", "p50 us", "p99 us", "max us")
-        ),
+        *header(["group"], ["flows", "complete", "mean us", "p50 us", "p99 us", "max us"]),
         Column("time to"),
         Column("slowdown, median", number=True),
     ]

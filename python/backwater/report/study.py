@@ -19,7 +19,7 @@ from backwater.files import text_of
 from backwater.report.assumptions import ABSENT, Assumptions
 from backwater.report.film import shoot
 from backwater.report.overtime import film_figure, film_part
-from backwater.report.page import Code, Column, Figure, Page, Section, Table
+from backwater.report.page import Code, Figure, Page, Section, Table, header
 from backwater.report.run import made_by
 from backwater.results import load_run
 from backwater.study.definition import STUDIES
@@ -184,7 +184,7 @@ def _assumptions(outcome: Outcome, assumptions: Assumptions, first: Key) -> Sect
     study = outcome.study
     topology, given, defaults = [assumptions.topology(), *assumptions.parameters()]
     cases = Table(
-        [Column("case"), Column("what it is"), Column("what it sets"), Column("seeds")],
+        header(["case", "what it is", "what it sets", "seeds"]),
         [
             [case.id, case.text, _sets(case.set, case.set_for), _range(case.seeds)]
             for case in study.cases
@@ -193,7 +193,7 @@ def _assumptions(outcome: Outcome, assumptions: Assumptions, first: Key) -> Sect
         "Cases: what the document changes",
     )
     mechanisms = Table(
-        [Column("mechanism"), Column("parameter"), Column("value"), Column("set by")],
+        header(["mechanism", "parameter", "value", "set by"]),
         _mechanisms(outcome),
         "Mechanisms: what each sets over the scenario",
     )
@@ -247,14 +247,8 @@ def _tables(outcome: Outcome) -> list[Table]:
     if numbers:
         words = ("case", "mechanism", "quantity", "statistic", "unit")
         numeric = ("published", "measured", "deviation", "band", "lower bound")
-        columns = [
-            *(Column(title) for title in words),
-            *(Column(title, number=True) for title in numeric),
-            Column("verdict"),
-            Column("spread, 95 %"),
-            Column("null model"),
-            Column("note"),
-        ]
+        others = ("verdict", "spread, 95 %", "null model", "note")
+        columns = [*header(words, numeric), *header(others)]
         notes = ["± after a measured mean: its 95 % interval over the seeds."]
         if any(row.lower_bound is not None for row in numbers):
             notes.append("No congestion control can be below a lower bound.")
@@ -269,17 +263,15 @@ def _tables(outcome: Outcome) -> list[Table]:
         if len({row[statistic] for row in rows}) == 1:
             notes.append(f"Statistic of every row: {rows[0][statistic]}.")
             kept.remove(statistic)
-        columns = [columns[i] for i in kept]
-        shown = [[row[i] for i in kept] for row in rows]
-        tables.append(Table(columns, shown, "Numbers", " ".join(notes), classes=CLASSES))
+        told = Table(columns, rows, "Numbers", " ".join(notes), classes=CLASSES)
+        tables.append(told.only(kept))
     if claims:
         titles = ("claim", "in words: what was measured", "when it holds", "verdict", "null model")
-        columns = [Column(title) for title in titles]
         rows = [
             [row.quantity, row.note or "", row.statistic, verdict_text(row), null_text(row)]
             for row in claims
         ]
-        tables.append(Table(columns, rows, "Claims", classes=CLASSES))
+        tables.append(Table(header(titles), rows, "Claims", classes=CLASSES))
     return tables
 
 

@@ -11,7 +11,7 @@ from typing import TYPE_CHECKING, Any
 from backwater.errors import InputError
 from backwater.numbers.metrics import unit_of
 from backwater.plot.sweep import SweepPlots
-from backwater.report.page import Code, Column, Figure, Page, Section, Table
+from backwater.report.page import Code, Column, Figure, Page, Section, Table, header
 from backwater.report.run import made_by
 from backwater.report.sweep_setup import assumptions
 from backwater.samples import PAIRS
@@ -95,7 +95,7 @@ def _answer(answer: Mapping[str, Any]) -> Section:
         parts.append(tests_table(title, tests, answer["base"]))
     titles, rows = front(answer)
     if rows:
-        parts.append(Table([Column(title) for title in titles], rows, "Points of the front"))
+        parts.append(Table(header(titles), rows, "Points of the front"))
     said = [f"Goal: {answer['text']}.", *(f"{line}." for line in words(answer))]
     return Section("answer", "Answer", parts, said)
 
@@ -103,9 +103,7 @@ def _answer(answer: Mapping[str, Any]) -> Section:
 def tests_table(title: str, tests: Sequence[Mapping[str, Any]], base: str | None) -> Table:
     """Return the table of a point's metrics, against the base if the sweep has one."""
     against = any("base" in test for test in tests)
-    columns = [Column("metric"), Column("unit"), Column("here", number=True)]
-    if against:
-        columns += [Column(name, number=True) for name in ("base", "difference", "p")]
+    numbers = ["here", *(("base", "difference", "p") if against else ())]
     rows = []
     for test in tests:
         row = [test["metric"], unit_of(test["metric"]), interval(test["value"])]
@@ -115,7 +113,7 @@ def tests_table(title: str, tests: Sequence[Mapping[str, Any]], base: str | None
             row += ["-"] * 3
         rows.append(row)
     note = " ".join(remarks(tests, base))
-    return Table(columns, rows, title, note)
+    return Table(header(["metric", "unit"], numbers), rows, title, note)
 
 
 def warnings_of(plots: SweepPlots) -> list[list[str]]:
@@ -133,7 +131,7 @@ def _points(plots: SweepPlots, metrics: Sequence[str], sweep: Sweep) -> Section:
     """Return the section with tables of points, of reasons for failures, and of warnings."""
     titles, every = plots.table(metrics)
     first = len(titles) - len(metrics)
-    columns = [Column(title, number=n >= first) for n, title in enumerate(titles)]
+    columns = header(titles[:first], titles[first:])
     rows = [row for one, row in every if any(each["status"] == "done" for each in one.rows)]
     parts = []
     if rows and columns:
@@ -143,17 +141,18 @@ def _points(plots: SweepPlots, metrics: Sequence[str], sweep: Sweep) -> Section:
         folded = len(rows) > _OPEN
         parts.append(Table(columns, rows[:_ROWS], "Every point", note, folded=folded))
     if sweep.errors:
-        errors = [Column("points", number=True), Column("reason")]
-        told = [[f"{count:,}", error] for error, count in list(sweep.errors.items())[:_ERRORS]]
-        left = len(sweep.errors) - _ERRORS
-        note = f"{many(left, 'more reason')} of fewer points." if left > 0 else ""
-        parts.append(Table(errors, told, "Points that failed", note))
+        errors = [[f"{count:,}", error] for error, count in sweep.errors.items()]
+        parts.append(_by_points("Points that failed", "reason", errors))
     if warned := warnings_of(plots):
-        columns = [Column("points", number=True), Column("warning")]
-        left = len(warned) - _ERRORS
-        note = f"{many(left, 'more warning')} of fewer points." if left > 0 else ""
-        parts.append(Table(columns, warned[:_ERRORS], "Warnings of checks and runs", note))
+        parts.append(_by_points("Warnings of checks and runs", "warning", warned))
     return Section("points", "Points", parts)
+
+
+def _by_points(title: str, what: str, rows: Sequence[list[str]]) -> Table:
+    """Return a table of texts with their number of points, which begins `rows`."""
+    left = len(rows) - _ERRORS
+    note = f"{many(left, f'more {what}')} of fewer points." if left > 0 else ""
+    return Table([Column("points", number=True), Column(what)], rows[:_ERRORS], title, note)
 
 
 def _figures(

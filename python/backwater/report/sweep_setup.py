@@ -9,7 +9,7 @@ import backwater
 from backwater.report import draw
 from backwater.report.assumptions import ABSENT, FLOWS, OUTPUT, PHONE
 from backwater.report.layout import lay_out
-from backwater.report.page import Column, Picture, Section, Table
+from backwater.report.page import Picture, Section, Table, header
 from backwater.wording import many
 
 if TYPE_CHECKING:
@@ -69,7 +69,7 @@ def same_everywhere(probe: Probe, plots: SweepPlots) -> Table:
         and (probe.given is None or one["key"] in probe.given)
     ]
     of = f" (variant {probe.variant})" if probe.variant else ""
-    columns = [Column("parameter"), Column("value", number=True)]
+    columns = header(["parameter"], ["value"])
     title = f"{many(len(rows), 'parameter')} that are the same at every point{of}"
     note = "" if probe.given is None else "Parameters that were not set have their defaults."
     return Table(columns, rows, title, note, folded=True)

@@ -17,10 +17,10 @@ from pptx.util import Pt
 import backwater
 from backwater import deck
 from backwater.deck import Deck, layout, said
-from backwater.deck.layout import Rows
 from backwater.deck.model import HEIGHT, LINE, PAD_X, PAD_Y, WIDTH, Drawing, Grid, Slide, Text
 from backwater.errors import InputError
 from backwater.plot import sheet
+from backwater.report.page import Table, header
 from kit.command import Command, run_python
 from kit.scenarios import sampled
 from kit.tree import ROOT
@@ -305,15 +305,14 @@ def test_a_study_has_published_numbers_and_what_differs(command: Command, tmp_pa
 
 def test_a_long_table_goes_on_with_its_head() -> None:
     rows = [[f"row {n}", str(n), "a few words " * 6] for n in range(60)]
-    made = layout.table(
-        "table", "Long", Rows(("name", "number", "what"), (False, True, False), rows)
-    )
+    columns = [*header(["name"], ["number"]), *header(["what"])]
+    made = layout.table("table", "Long", Table(columns, rows))
     grids = [part for slide in made for part in slide.parts if isinstance(part, Grid)]
     assert len(grids) > 1
     assert all(grid.rows[0] == ("name", "number", "what") for grid in grids)
     assert [row[0] for grid in grids for row in grid.rows[1:]] == [row[0] for row in rows]
     assert made[0].title == f"Long (1 of {len(made)})"
-    many = layout.table("table", "Longer", Rows(("n",), (True,), [[str(n)] for n in range(500)]))
+    many = layout.table("table", "Longer", Table(header([], ["n"]), [[str(n)] for n in range(500)]))
     notes = [part for part in many[-1].parts if isinstance(part, Text)]
     shown = sum(len(p.rows) - 1 for s in many for p in s.parts if isinstance(p, Grid))
     assert f"{500 - shown} more rows are in the report." in notes[-1].paragraphs[0]
