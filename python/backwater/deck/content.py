@@ -14,7 +14,16 @@ from backwater.plot.shades import themed
 from backwater.report.assumptions import IMPORTED, Assumptions
 from backwater.report.page import Code, Figure, Table, header
 from backwater.report.repeated import first_of, seeds_page
-from backwater.report.run import VARIANT, conditions, groups_table, made_by, remarked, run_page
+from backwater.report.run import (
+    changes,
+    conditions,
+    groups_table,
+    made_by,
+    option,
+    remarked,
+    run_page,
+    variants,
+)
 from backwater.wording import many
 
 if TYPE_CHECKING:
@@ -234,17 +243,8 @@ def rerun(run: Run, seeds: str, directory: Path | None = None) -> list[Slide]:
     manifest = run.manifest
     words = ["backwater", "run", str(manifest.get("file") or "scenario.toml")]
     words += manifest.get("beside") or ()
-    variants = dict.fromkeys(
-        found[1]
-        for one in manifest["origins"]
-        if (found := VARIANT.match(str(one["origin"]))) is not None
-    )
-    for name in [manifest["variant"]] if manifest.get("variant") else variants:
-        words += ["--variant", str(name)]
-    for name in manifest.get("with") or ():
-        words += ["--with", str(name)]
-    for key, value in (manifest.get("set") or {}).items():
-        words += ["--set", f"{key}={value}"]
+    named = [manifest["variant"]] if manifest.get("variant") else variants(run)
+    words += [*option("--variant", named), *changes(manifest)]
     commands = [f"{shlex.join(words)} {seeds} --out again"]
     text = []
     if place is not None:

@@ -22,7 +22,7 @@ from backwater.report.film import shoot
 from backwater.report.observe import interval, observed
 from backwater.report.overtime import SAMPLED, drawn, film_figure, film_part, not_drawn
 from backwater.report.page import Code, Column, Page, Section, Table, header
-from backwater.report.run import made_by, sentences, warned
+from backwater.report.run import changes, made_by, sentences, warned
 from backwater.samples import too_few
 from backwater.wording import difference, digits, given_up_ports, many, percent, series, with_unit
 
@@ -402,13 +402,10 @@ def _without_defaults(rows: Sequence[list[str]], given: set[str]) -> list[list[s
 
 def _again(comparison: Comparison) -> Section:
     seeds = comparison.manifest.get("seeds") or []
-    words = ["backwater", "compare", *map(shlex.quote, comparison.runs)]
     # The names of scenarios include their own settings.
-    words += [f"--with {shlex.quote(name)}" for name in comparison.manifest.get("with") or ()]
-    settings = comparison.manifest.get("set") or {}
-    words += [f"--set {shlex.quote(f'{key}={value}')}" for key, value in settings.items()]
+    words = ["backwater", "compare", *comparison.runs, *changes(comparison.manifest)]
     if seeds:
-        words.append(f"--seeds {seeds[0]}..{seeds[-1]}")
+        words += ["--seeds", f"{seeds[0]}..{seeds[-1]}"]
     place = shlex.quote(str(comparison.directory))
-    text = f"{' '.join(words)} --out {place}\nbackwater report {place}"
+    text = f"{shlex.join(words)} --out {place}\nbackwater report {place}"
     return Section("again", "Run it again", [Code(text)])

@@ -20,7 +20,7 @@ from backwater.saved import told
 from backwater.wording import digits, given_up, many, offered, places, sentence, time_text
 
 if TYPE_CHECKING:
-    from collections.abc import Mapping, Sequence
+    from collections.abc import Iterable, Mapping, Sequence
 
     from backwater.results import Run
 
@@ -28,7 +28,7 @@ FAULT = "fault."
 """Prefix of the keys of faults."""
 SETTINGS = 5
 """Most variants and settings that the first sentence names; the table of parameters has all."""
-VARIANT = re.compile(r"variant ([^ ]+) \(")
+_VARIANT = re.compile(r"variant ([^ ]+) \(")
 
 
 def run_page(run: Run, seen: Observed | None = None) -> Page:
@@ -80,10 +80,7 @@ def _lead(run: Run) -> list[str]:
 
 def _scenario(run: Run) -> str:
     """Name the variants and settings in which the run differs from its scenario file."""
-    origins = (str(one["origin"]) for one in run.manifest["origins"])
-    found = (VARIANT.match(origin) for origin in origins)
-    variants = dict.fromkeys(one[1] for one in found if one is not None)
-    words = [f"variant {name}" for name in variants]
+    words = [f"variant {name}" for name in variants(run)]
     with_, set_ = run.manifest.get("with") or (), run.manifest.get("set") or {}
     if control := control_of(run):
         # The program of the control set these: no option of the command can.
@@ -100,6 +97,23 @@ def _scenario(run: Run) -> str:
         words = [*words[:SETTINGS], f"and {more} more of these"]
     said = ", ".join(words)
     return f"{said[0].upper()}{said[1:]}: " if words else ""
+
+
+def variants(run: Run) -> list[str]:
+    """Return the variants that set values of a run, each once."""
+    found = (_VARIANT.match(str(one["origin"])) for one in run.manifest["origins"])
+    return list(dict.fromkeys(one[1] for one in found if one is not None))
+
+
+def option(name: str, values: Iterable[object] | None) -> list[str]:
+    """Return an option of a command with each of its values."""
+    return [word for value in values or () for word in (name, str(value))]
+
+
+def changes(manifest: Mapping[str, Any]) -> list[str]:
+    """Return the options `--with` and `--set` that a manifest records."""
+    settings = (f"{key}={value}" for key, value in (manifest.get("set") or {}).items())
+    return [*option("--with", manifest.get("with")), *option("--set", settings)]
 
 
 def conditions(run: Run) -> list[str]:

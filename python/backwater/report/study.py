@@ -20,7 +20,7 @@ from backwater.report.assumptions import ABSENT, Assumptions
 from backwater.report.film import shoot
 from backwater.report.overtime import film_figure, film_part
 from backwater.report.page import Code, Figure, Page, Section, Table, header
-from backwater.report.run import made_by
+from backwater.report.run import made_by, option
 from backwater.results import load_run
 from backwater.study.definition import STUDIES
 from backwater.study.key import TABLE, Key
@@ -298,13 +298,9 @@ def _number(outcome: Outcome, row: Row) -> list[str]:
 
 
 def _again(outcome: Outcome) -> Section:
-    changes = outcome.changes
-    sets = " ".join(
-        [
-            *(f"--with {name}" for name in changes.mechanisms),
-            *(f"--set {shlex.quote(f'{key}={value}')}" for key, value in changes.settings),
-        ]
-    )
+    changed = outcome.changes
+    settings = (f"{key}={value}" for key, value in changed.settings)
+    sets = shlex.join([*option("--with", changed.mechanisms), *option("--set", settings)])
     name = outcome.study.id
     folder = shlex.quote(str(outcome.directory))
     full = " --full" if _is_full(outcome) else ""

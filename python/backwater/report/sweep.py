@@ -12,7 +12,7 @@ from backwater.errors import InputError
 from backwater.numbers.metrics import unit_of
 from backwater.plot.sweep import SweepPlots
 from backwater.report.page import Code, Column, Figure, Page, Section, Table, header
-from backwater.report.run import made_by
+from backwater.report.run import changes, made_by, option
 from backwater.report.sweep_setup import assumptions
 from backwater.samples import PAIRS
 from backwater.sweep.words import front, interval, remarks, tables, words
@@ -204,26 +204,17 @@ def _grid(plots: SweepPlots, across: str, up: str) -> bool:
 def command(manifest: Mapping[str, Any], directory: str) -> str:
     """Return the command that made a sweep."""
     asked = manifest.get("asked") or {}
-    parts = ["backwater", "sweep", str(manifest.get("file", "FILE"))]
-    for key, values in (asked.get("vary") or {}).items():
-        parts += ["--vary", f"{key}={_listed(values)}"]
-    options = {"variants": "--variant", "seeds": "--seeds", "sample": "--sample"}
-    options |= {"goal": "--goal", "trials": "--trials", "base": "--base"}
-    options |= {"sample_seed": "--sample-seed"}
-    for name, option in options.items():
-        if asked.get(name):
-            parts += [option, _listed(asked[name])]
-    for name, option in (("zip", "--zip"), ("where", "--where")):
-        for value in asked.get(name) or ():
-            parts += [option, str(value)]
-    for name in manifest.get("with") or ():
-        parts += ["--with", str(name)]
-    for key, value in (manifest.get("set") or {}).items():
-        parts += ["--set", f"{key}={value}"]
-    for name in manifest.get("metrics") or ():
-        parts += ["--metric", str(name)]
-    for name in manifest.get("keep") or ():
-        parts += ["--keep", str(name)]
+    vary = (f"{key}={_listed(values)}" for key, values in (asked.get("vary") or {}).items())
+    parts = ["backwater", "sweep", str(manifest.get("file", "FILE")), *option("--vary", vary)]
+    names = {"variants": "--variant", "seeds": "--seeds", "sample": "--sample", "goal": "--goal"}
+    names |= {"trials": "--trials", "base": "--base", "sample_seed": "--sample-seed"}
+    for key, name in names.items():
+        if asked.get(key):
+            parts += [name, _listed(asked[key])]
+    parts += [*option("--zip", asked.get("zip")), *option("--where", asked.get("where"))]
+    parts += changes(manifest)
+    parts += option("--metric", manifest.get("metrics"))
+    parts += option("--keep", manifest.get("keep"))
     return shlex.join([*parts, "--out", directory])
 
 
