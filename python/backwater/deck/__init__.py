@@ -68,9 +68,9 @@ def of(
                 talk = of_run(load_run(path), pen)
             else:
                 talk = of_series(load_series(path), pen)
-    said = f"{talk.title} · {talk.made_by}" + (f" · {talk.when:%Y-%m-%d}" if talk.dated else "")
+    line = f"{talk.title} · {talk.made_by}" + (f" · {talk.when:%Y-%m-%d}" if talk.dated else "")
     slides = [opening(talk), *talk.slides]
-    numbered = [slides[0], *(foot(one, n, said) for n, one in enumerate(slides[1:], 2))]
+    numbered = [slides[0], *(foot(one, n, line) for n, one in enumerate(slides[1:], 2))]
     return Deck(tuple(numbered), theme, talk.title, talk.made_by, talk.when, tuple(talk.failed))
 
 

@@ -6,7 +6,7 @@ import shlex
 from typing import TYPE_CHECKING, Any
 
 from backwater.comparison import OTHERS, UNLIKE
-from backwater.deck import said
+from backwater.deck import sentences
 from backwater.deck.content import Pen, Talk, again, notes, parameters, results, setup
 from backwater.deck.model import date_of
 from backwater.errors import ResultError
@@ -50,8 +50,8 @@ def of_comparison(
     differs, *_ = (part for part in sections["assumptions"].parts if isinstance(part, Table))
     lead = [] if differs.rows else ["No parameter differs."]
     slides += results("What differs between the scenarios", differs, lead)
-    [told] = [part for part in sections["results"].parts if isinstance(part, Table)]
-    slides += results("Results over the seeds", told, page.lead)
+    [table] = [part for part in sections["results"].parts if isinstance(part, Table)]
+    slides += results("Results over the seeds", table, page.lead)
     for figure in page.figures:
         slides += _figure(figure, comparison, runs, shown, pen, assumptions)
     slides += notes(page, sections["results"].text)
@@ -91,14 +91,14 @@ def _figure(
         svgs = moments(film, assumptions.named)
         note = f"Seed {shown[0][1].seed} of each."
         title = f"The fabric when most bytes wait under {shown[0][0]}"
-        return pen.drawings("figure", title, svgs, said.film(film), note)
+        return pen.drawings("figure", title, svgs, sentences.film(film), note)
     kind, _, number = figure.id.partition("-")
     if figure.id == "differences":
         sentence = furthest(comparison.rows)
     elif kind == "completion":
         sentence = means(comparison.rows, groups_of(runs)[int(number) - 1], list(runs))
     else:
-        sentence = said.over_time(figure.id, figure.chart, shown)
+        sentence = sentences.over_time(figure.id, figure.chart, shown)
     return pen.figures(figure, sentence or figure.caption, figure.caption if sentence else "")
 
 
@@ -135,9 +135,9 @@ def means(rows: Sequence[Mapping[str, Any]], group: str, names: Sequence[str]) -
     row = next((one for one in rows if one["metric"] == f"mean_fct:{group}"), None)
     if row is None or row["verdict"] == OTHERS or len(names) != len(row["scenarios"]):
         return ""
-    told = [
+    parts = [
         f"{short(one['mean'])} {row['unit']} in {name}"
         for name, one in zip(names, row["scenarios"], strict=True)
         if one["mean"] is not None
     ]
-    return f"Flows of {group} take {series(told)} on average." if told else ""
+    return f"Flows of {group} take {series(parts)} on average." if parts else ""

@@ -6,7 +6,7 @@ import shlex
 from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING, Any
 
-from backwater.deck import layout, said
+from backwater.deck import layout, sentences
 from backwater.deck.model import BODY, LEAD, MARGIN, TEXT, TOP, Slide, Text, date_of
 from backwater.directory import SCENARIO
 from backwater.plot import landscape
@@ -81,8 +81,8 @@ class Pen:
 def opening(talk: Talk) -> Slide:
     """Return the first slide."""
     title = layout.shrunk(Text(MARGIN, 130, BODY, 120, (talk.title,), 36, bold=True), 1)
-    told = (*talk.facts[:1], *talk.failed, *talk.facts[1:])
-    facts = layout.shrunk(Text(MARGIN, 270, BODY, 200, told, LEAD, gap=0.5))
+    lines = (*talk.facts[:1], *talk.failed, *talk.facts[1:])
+    facts = layout.shrunk(Text(MARGIN, 270, BODY, 200, lines, LEAD, gap=0.5))
     return Slide("title", talk.title, (title, facts))
 
 
@@ -117,9 +117,9 @@ def of_series(series: Series, pen: Pen) -> Talk:
     assumptions = Assumptions(first)
     slides = [*setup(assumptions, pen), *parameters(assumptions)]
     [statistics] = [s for s in page.sections if s.id == "results"]
-    told = [one for one in statistics.parts if isinstance(one, Table) and not one.folded]
+    tables = [one for one in statistics.parts if isinstance(one, Table) and not one.folded]
     lead = f"Over {len(runs)} seeds; intervals are 95 % of Student's t."
-    for table in told:
+    for table in tables:
         slides += results("Results over the seeds", table, [lead])
     every = statistics.parts[-1]
     slides += results(every.title, every)
@@ -149,12 +149,12 @@ def _run_figure(
     figure: Figure, run: Run, pen: Pen, assumptions: Assumptions, of: str = ""
 ) -> list[Slide]:
     if not isinstance(figure.chart, str):
-        return pen.figures(figure, said.run(figure.id, figure.chart, run), of)
+        return pen.figures(figure, sentences.run(figure.id, figure.chart, run), of)
     from backwater.report.film import moments, shoot
 
     film = shoot(assumptions.layout, [("this run", run)])
     svgs = moments(film, assumptions.named)
-    return pen.drawings("figure", "The fabric when most bytes wait", svgs, said.film(film), of)
+    return pen.drawings("figure", "The fabric when most bytes wait", svgs, sentences.film(film), of)
 
 
 def setup(assumptions: Assumptions, pen: Pen, note: str = "") -> list[Slide]:
@@ -186,8 +186,8 @@ def parameters(assumptions: Assumptions, title: str = "Assumptions: parameters")
     rows += [row[:4] for row in flows[:MOST_OF_FLOWS]]
     columns = [*header(["parameter"], ["value"]), *header(["set by", "what it is"])]
     note = f"{len(defaults.rows)} more parameters are at their defaults; the report lists them."
-    told = Table(columns, rows, note=note)
-    slides = layout.table("assumptions", title, told) if rows else []
+    table = Table(columns, rows, note=note)
+    slides = layout.table("assumptions", title, table) if rows else []
     return [*slides, *_compact(imported, "" if rows else note)]
 
 
@@ -198,18 +198,18 @@ def _compact(rows: Sequence[Sequence[str]], note: str) -> list[Slide]:
     half = -(-len(rows) // 2)
     pairs = [[row[0], row[1]] for row in rows] + [["", ""]] * (len(rows) % 2)
     both = [[*left, *right] for left, right in zip(pairs[:half], pairs[half:], strict=True)]
-    told = Table(header(["parameter"], ["value"]) * 2, both, note=note)
-    return layout.table("assumptions", f"Assumptions: {rows[0][2]}", told)
+    table = Table(header(["parameter"], ["value"]) * 2, both, note=note)
+    return layout.table("assumptions", f"Assumptions: {rows[0][2]}", table)
 
 
-def results(title: str, told: Table, text: Sequence[str] = (), kind: str = "table") -> list[Slide]:
+def results(title: str, table: Table, text: Sequence[str] = (), kind: str = "table") -> list[Slide]:
     """Return the slides of a table of a report, with sentences above it."""
     lead = ""
     for one in text:
         if len(lead) + len(one) > LONGEST_LEAD:
             break
         lead = f"{lead} {one}".lstrip()
-    return layout.table(kind, title, told, lead)
+    return layout.table(kind, title, table, lead)
 
 
 def jobs(page: Page) -> list[Slide]:
@@ -225,8 +225,8 @@ def jobs(page: Page) -> list[Slide]:
 
 def notes(page: Page, warnings: Sequence[str]) -> list[Slide]:
     """Return the slide of failures and warnings, if the results have any."""
-    told = [one.replace("`", "") for one in (*page.failed, *warnings)]
-    return layout.text("differs", "What to keep in mind", told) if told else []
+    texts = [one.replace("`", "") for one in (*page.failed, *warnings)]
+    return layout.text("differs", "What to keep in mind", texts) if texts else []
 
 
 def again(page: Page, more: str = "") -> list[Slide]:

@@ -78,17 +78,17 @@ def text(kind: str, title: str, paragraphs: Sequence[str]) -> list[Slide]:
     return made
 
 
-def table(kind: str, title: str, told: Table, lead: str = "") -> list[Slide]:
+def table(kind: str, title: str, content: Table, lead: str = "") -> list[Slide]:
     """Return slides of a table; the head is repeated on each."""
-    titles = [column.title for column in told.columns]
-    rows = [[_cut(cell) for cell in row] for row in told.rows]
+    titles = [column.title for column in content.columns]
+    rows = [[_cut(cell) for cell in row] for row in content.rows]
     top = TOP
     before: list[Part] = []
     if lead:
         box = Text(MARGIN, TOP, BODY, 0, (lead,), TEXT)
         before = [replace(box, height=box.needs + 2)]
         top += box.needs + 12
-    note = Text(MARGIN, 0, BODY, 0, (told.note,), SMALL, faint=True) if told.note else None
+    note = Text(MARGIN, 0, BODY, 0, (content.note,), SMALL, faint=True) if content.note else None
     room = BOTTOM - top - (note.needs + 8 if note else 0)
     size = _size(titles, rows, room)
     widths = _widths(titles, rows, size)
@@ -113,15 +113,15 @@ def table(kind: str, title: str, told: Table, lead: str = "") -> list[Slide]:
             tuple(widths),
             tuple(heights),
             tuple(map(tuple, every)),
-            tuple(column.number for column in told.columns),
+            tuple(column.number for column in content.columns),
             size,
         )
         parts: list[Part] = [*before, grid]
-        said = told.note
+        words = content.note
         if left and number == len(pages) - 1:
-            said = f"{left} more rows are in the report. {said}".strip()
-        if said:
-            below = Text(MARGIN, top + sum(heights) + 8, BODY, 0, (said,), SMALL, faint=True)
+            words = f"{left} more rows are in the report. {words}".strip()
+        if words:
+            below = Text(MARGIN, top + sum(heights) + 8, BODY, 0, (words,), SMALL, faint=True)
             parts.append(replace(below, height=below.needs))
         slides.append(titled(kind, _numbered(title, number, len(pages)), parts))
     return slides
@@ -160,12 +160,11 @@ def place(sentence: str, note: str) -> tuple[float, float]:
     return top, bottom - top
 
 
-def foot(slide: Slide, number: int, said: str) -> Slide:
+def foot(slide: Slide, number: int, words: str) -> Slide:
     """Add the line at the bottom of a slide: text on the left, the slide's number on the right."""
     line = SMALL * LINE
     wide = width(str(number), SMALL) + 4
     room = BODY - wide - 12
-    words = said
     while width(words, SMALL) > room:
         words = words[:-2].rstrip(" …") + "…"
     left = Text(MARGIN, 512, room, line, (words,), SMALL, faint=True)

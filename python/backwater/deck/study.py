@@ -6,7 +6,7 @@ import shlex
 from dataclasses import replace
 from typing import TYPE_CHECKING
 
-from backwater.deck import layout, said
+from backwater.deck import layout, sentences
 from backwater.deck.content import Pen, Talk, again, parameters, setup
 from backwater.deck.model import date_of
 from backwater.report.assumptions import Assumptions
@@ -105,8 +105,8 @@ def _assumed(sections: Sequence[Section]) -> list[Slide]:
             if name not in ("Cases", "Mechanisms"):
                 continue
             kept = [n for n, column in enumerate(part.columns) if column.title != "set by"]
-            told = replace(part.only(kept), note="")
-            slides += layout.table("assumptions", f"Assumptions: {name.lower()}", told)
+            table = replace(part.only(kept), note="")
+            slides += layout.table("assumptions", f"Assumptions: {name.lower()}", table)
     return slides
 
 
@@ -139,14 +139,14 @@ def _numbers(outcome: Outcome) -> list[Slide]:
     if any(row.discriminates is not None for row in rows):
         note += " Null model: the verdict with the mechanism switched off."
     columns = [*_COLUMNS, *header(["verdict", "null model"])]
-    told = _kept(Table(columns, [_row(outcome, row) for row in rows], note=note))
-    return layout.table("table", "Published and measured", told, outcome.summary.sentences[0])
+    table = _kept(Table(columns, [_row(outcome, row) for row in rows], note=note))
+    return layout.table("table", "Published and measured", table, outcome.summary.sentences[0])
 
 
-def _kept(told: Table) -> Table:
+def _kept(table: Table) -> Table:
     """Leave out columns that are empty, or `-`, in all rows."""
-    columns = range(len(told.columns))
-    return told.only([n for n in columns if any(row[n] not in ("", "-") for row in told.rows)])
+    columns = range(len(table.columns))
+    return table.only([n for n in columns if any(row[n] not in ("", "-") for row in table.rows)])
 
 
 def _claims(outcome: Outcome) -> list[Slide]:
@@ -155,9 +155,9 @@ def _claims(outcome: Outcome) -> list[Slide]:
         return []
     rows = [[row.quantity, row.note or "", verdict_text(row), null_text(row)] for row in claims]
     titles = ("claim", "in words: what was measured", "verdict", "null model")
-    told = _kept(Table(header(titles), rows))
+    table = _kept(Table(header(titles), rows))
     lead = next((s for s in outcome.summary.sentences if "claims" in s), "")
-    return layout.table("table", "Claims", told, lead)
+    return layout.table("table", "Claims", table, lead)
 
 
 def _figures(
@@ -172,16 +172,16 @@ def _figures(
     runs = observe(outcome, seen, progress)
     labels = {one.id: one.label for one in seen}
     by_id = {figure.id: figure for figure in figures}
-    teller = said.StudySaid(outcome)
+    describe = sentences.StudySentences(outcome)
     slides: list[Slide] = []
     for entry in wanted.figures:
         if entry["id"] not in by_id:
             continue
         of = [(labels[name], runs[name]) for name in entry.get("observe", ()) if name in runs]
         figure = by_id[entry["id"]]
-        sentence = teller.sentence(entry, figure.chart, of) or figure.caption
+        sentence = describe.sentence(entry, figure.chart, of) or figure.caption
         made = pen.figures(figure, sentence, figure.caption)
-        measures = teller.measures(entry)
+        measures = describe.measures(entry)
         if len(made) > 1 and entry["kind"] in ("completion", "bars") and "beside" not in entry:
             # One slide for each measure, each with its own sentence.
             made = []
@@ -189,7 +189,7 @@ def _figures(
                 one = {**entry, "measures": [name]}
                 options = {key: one[key] for key in _BARS if key in one}
                 part = replace(figure, chart=outcome.plot.bars(**options))
-                made += pen.figures(part, teller.sentence(one, part.chart, []), figure.caption)
+                made += pen.figures(part, describe.sentence(one, part.chart, []), figure.caption)
         slides += made
     for film in wanted.films:
         chosen = [(one.label, runs[one.id]) for one in seen if one.id in film["observe"]]
@@ -198,7 +198,9 @@ def _figures(
             shot = shoot(about.layout, chosen, film.get("window"))
             svgs = moments(shot, about.named)
             title = "The fabric when most bytes wait"
-            slides += pen.drawings("figure", title, svgs, said.film(shot), film.get("caption", ""))
+            slides += pen.drawings(
+                "figure", title, svgs, sentences.film(shot), film.get("caption", "")
+            )
     return slides
 
 
@@ -213,14 +215,14 @@ def _differs(outcome: Outcome) -> list[Slide]:
             [*_row(outcome, row)[:8], row.note or ("not counted" if row.apart else "")]
             for row in numbers
         ]
-        told = Table([*_COLUMNS, *header(["note"])], rows)
+        table = Table([*_COLUMNS, *header(["note"])], rows)
         lead = f"{len(numbers)} of {sum(not r.is_claim for r in outcome.rows)} rows lie outside "
-        slides += layout.table("differs", title, _kept(told), lead + "their bands.")
+        slides += layout.table("differs", title, _kept(table), lead + "their bands.")
     if claims:
         rows = [[row.quantity, row.note or "", row.statistic] for row in claims]
-        told = Table(header(["claim", "in words: what was measured", "when it holds"]), rows)
+        table = Table(header(["claim", "in words: what was measured", "when it holds"]), rows)
         lead = f"{len(claims)} of {sum(r.is_claim for r in outcome.rows)} claims do not hold here."
-        slides += layout.table("differs", f"{title}: claims", told, lead)
+        slides += layout.table("differs", f"{title}: claims", table, lead)
     if not slides:
         met = "All of the document's numbers lie within their bands, and its claims hold."
         slides = layout.text("differs", title, [met])

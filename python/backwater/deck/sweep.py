@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING
 
 import backwater
 from backwater.deck import layout
-from backwater.deck import said_sweep as said
+from backwater.deck import sweep_sentences as sentences
 from backwater.deck.content import NAMES, Pen, Talk, commands_slides, results
 from backwater.deck.model import date_of
 from backwater.directory import PROGRESS
@@ -50,9 +50,9 @@ def of_sweep(sweep: Sweep, pen: Pen) -> Talk:
         slides += pen.figures(figure, _sentence(figure, plots, metrics), "")
     warned = warnings_of(plots)[:_WARNINGS]
     said_by = [f"{count} points: {sentence(text)}" for count, text in warned]
-    told = [*page.failed, *page.lead[1:], *(one.replace("`", "") for one in said_by)]
-    if told:
-        slides += layout.text("differs", "What to keep in mind", told)
+    texts = [*page.failed, *page.lead[1:], *(one.replace("`", "") for one in said_by)]
+    if texts:
+        slides += layout.text("differs", "What to keep in mind", texts)
     [section] = [one for one in page.sections if one.id == "again"]
     commands = [part.text for part in section.parts if isinstance(part, Code)]
     place = shlex.quote(str(sweep.directory))
@@ -106,8 +106,8 @@ def _assumed(sweep: Sweep, plots: SweepPlots) -> list[Slide]:
         rows.append(["variant", ", ".join(plots.variants), "a table of the scenario file"])
     for key, value in (sweep.manifest.get("set") or {}).items():
         rows.append([key, str(value), f"same at every point: {_meaning(key)}"])
-    told = Table(header(["parameter", "values", "what it is"]), rows)
-    slides = layout.table("assumptions", "Assumptions: what is varied", told)
+    table = Table(header(["parameter", "values", "what it is"]), rows)
+    slides = layout.table("assumptions", "Assumptions: what is varied", table)
     if (probe := Probe.of(sweep)) is not None:
         same = same_everywhere(probe, plots)
         slides += results("Assumptions: the same at every point", same, kind="assumptions")
@@ -157,13 +157,13 @@ def _points(plots: SweepPlots, metrics: list[str]) -> list[Slide]:
 def _sentence(figure: Figure, plots: SweepPlots, metrics: list[str]) -> str:
     kind, _, number = figure.id.partition("-")
     if kind == "effects":
-        return said.effects(plots, plots.varying(metrics)[int(number) - 1])
+        return sentences.effects(plots, plots.varying(metrics)[int(number) - 1])
     if kind == "front":
         from backwater.sweep.goal import Goal
 
         first, second = Goal.of((plots.answer or {})["text"]).metrics
-        return said.front(plots, first[0], second[0])
+        return sentences.front(plots, first[0], second[0])
     if kind == "map":
         pairs = list(itertools.combinations(plots.varied(), 2))
-        return said.heat(plots, *pairs[int(number) - 1], plots.varying(metrics)[0])
-    return said.curve(plots, plots.varied()[int(number) - 1], metrics)
+        return sentences.heat(plots, *pairs[int(number) - 1], plots.varying(metrics)[0])
+    return sentences.curve(plots, plots.varied()[int(number) - 1], metrics)

@@ -70,7 +70,7 @@ def given_in_python(run: Run) -> list[str]:
     return [str(group) for group in groups if group not in known]
 
 
-def said_origin(origin: str, file: str) -> str:
+def shown_origin(origin: str, file: str) -> str:
     """Return the origin of a value without folders, which identify the user.
 
     An import writes its scenario to a cache: its values have the imported file as origin.
@@ -170,7 +170,7 @@ class Assumptions:
         meaning, source = _explained(entry["key"])
         # The note below the table names the scenario file.
         file = str(self.manifest["file"])
-        origin = said_origin(entry["origin"].replace(f"{file}:", "line "), file)
+        origin = shown_origin(entry["origin"].replace(f"{file}:", "line "), file)
         return [entry["key"], entry["value"], origin, meaning, source]
 
 

@@ -302,7 +302,7 @@ def _over_time(runs: Mapping[str, Sequence[Run]], seen: Mapping[str, Observed]) 
     """Show the first seed of each scenario over the same time."""
     first = {name: mine[0] for name, mine in runs.items()}
     seed = next(iter(first.values())).seed
-    said = [f"{name}: {one.said}" for name, one in seen.items() if one.said]
+    said = [f"{name}: {one.note}" for name, one in seen.items() if one.note]
     shown = [(name, one.run) for name, one in seen.items()]
     missing: list[str] = []
     of = f"Seed {seed} of each. "

@@ -54,7 +54,7 @@ class Observed:
 
     run: Run
     """The reported run itself, or its repetition."""
-    said: str = ""
+    note: str = ""
     """Why and how the run was repeated, or why not; empty if it has recorded all."""
     repeated: bool = False
 
@@ -89,8 +89,8 @@ def observed(
         if again.fingerprint == run.fingerprint
         else "there is no fingerprint to compare"
     )
-    said = f"{what}: it was repeated for this page, with a sample every {told}; {same}."
-    return Observed(again, said, repeated=True)
+    note = f"{what}: it was repeated for this page, with a sample every {told}; {same}."
+    return Observed(again, note, repeated=True)
 
 
 def _unrepeatable(run: Run, repeat: bool | None) -> str | None:

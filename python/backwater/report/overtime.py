@@ -160,7 +160,7 @@ def over_time(
             film = shoot(assumptions.layout, [("this run", run)])
         except InputError as error:
             missing.append(f"film ({error.reason})")
-    text = [of + seen.said] if seen.said else []
+    text = [of + seen.note] if seen.note else []
     if not taken:
         how = f"with {data.EVERYTHING}"
         if control_of(run) is not None:

@@ -16,7 +16,7 @@ from pptx.util import Pt
 
 import backwater
 from backwater import deck
-from backwater.deck import Deck, layout, said
+from backwater.deck import Deck, layout, sentences
 from backwater.deck.model import HEIGHT, LINE, PAD_X, PAD_Y, WIDTH, Drawing, Grid, Slide, Text
 from backwater.errors import InputError
 from backwater.plot import sheet
@@ -500,7 +500,7 @@ def test_collectives_that_took_the_same_have_bars(trained: Path) -> None:
         ("train/grads", row["duration_ps"] / 1e6)
     ]
     assert [layer["mark"]["type"] for layer in spec["layer"]] == ["bar", "text"]
-    assert said.run("collectives", once.plot.collectives(), once) == (
+    assert sentences.run("collectives", once.plot.collectives(), once) == (
         f"The collective of train/grads takes {row['duration_ps'] / 1e6:.3g} us."
     )
 

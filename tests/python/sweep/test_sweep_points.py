@@ -10,7 +10,7 @@ from typing import Any, cast
 import pyarrow as pa
 import pytest
 
-from backwater.deck import said_sweep as said
+from backwater.deck import sweep_sentences as said
 from backwater.experiments.sql import Column
 from backwater.plot.sweep import SweepPlots
 from backwater.sweep.dataset import Sweep

@@ -23,7 +23,7 @@ def curve(plots: SweepPoints, key: str, metrics: Sequence[str]) -> str:
     if not values or not metrics:
         return ""
     low, high = min(values), max(values)
-    told = []
+    parts = []
     used = []
     for metric in metrics[:2]:
         ends = []
@@ -35,16 +35,16 @@ def curve(plots: SweepPoints, key: str, metrics: Sequence[str]) -> str:
         if None not in ends:
             unit = _unit(plots, metric)
             first, last = map(short, ends)
-            told.append(
+            parts.append(
                 f"{metric} goes from {first} to {last}{unit}"
                 if first != last
                 else f"{metric} has {first}{unit} at both"
             )
-    if not told:
+    if not parts:
         return ""
     over = plots.over(used, (at,))
     ends_ = f"{key} {shown(key, low)} to {shown(key, high)}"
-    return f"From {ends_} {series(told)}{f', {over}' if over else ''}."
+    return f"From {ends_} {series(parts)}{f', {over}' if over else ''}."
 
 
 def _unit(plots: SweepPoints, metric: str) -> str:
@@ -93,12 +93,12 @@ def effects(plots: SweepPoints, metric: str) -> str:
     """Name what a metric depends on most, as far as it is distinct from noise."""
     found = plots.depends(metric)
     if found.analysis is not None:
-        said = _shares(metric, found.analysis)
+        text = _shares(metric, found.analysis)
     elif found.ranks:
-        said = _ranks(metric, found.ranks)
+        text = _ranks(metric, found.ranks)
     else:
         return _extremes(plots, metric)
-    return f"Under {found.variant}, {said}" if found.variant else _upper(said)
+    return f"Under {found.variant}, {text}" if found.variant else _upper(text)
 
 
 def _upper(text: str) -> str:
@@ -121,14 +121,14 @@ def _shares(metric: str, found: Analysis) -> str:
 
 
 def _ranks(metric: str, found: Sequence[Rank]) -> str:
-    told = [
+    parts = [
         f"{'grows' if rank.rho > 0 else 'falls'} with {rank.key} "
         f"(rank correlation {rank.rho:+.2f}, {written(rank.p)})"
         for rank in found[:2]
         if rank.clear
     ]
-    if told:
-        return f"{metric} {series(told)}."
+    if parts:
+        return f"{metric} {series(parts)}."
     keys = series([rank.key for rank in found])
     least = min(rank.p for rank in found)
     return f"no trend of {metric} with {keys} is told from noise (least {written(least)})."

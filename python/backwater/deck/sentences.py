@@ -27,7 +27,7 @@ NEAR = 0.05
 """Relative deviation from a published number up to which it counts as met."""
 
 
-class StudySaid(StudyPoints):
+class StudySentences(StudyPoints):
     """Makes the sentences of a study's figures."""
 
     def __init__(self, outcome: Outcome) -> None:
@@ -85,24 +85,24 @@ class StudySaid(StudyPoints):
                     found.setdefault(row["what"], []).append(1 - row[mechanism] / row[base])
         if not found:
             return ""
-        told = [
+        parts = [
             _changed(what.removesuffix(" (us)"), shares) for what, shares in list(found.items())[:2]
         ]
         cases = max(map(len, found.values()))
         over = f", over {cases} cases" if cases > 1 else ""
-        return f"Against {base} {mechanisms[0]} {series(told)}{over}."
+        return f"Against {base} {mechanisms[0]} {series(parts)}{over}."
 
     def _pauses(self, entry: Mapping[str, Any]) -> str:
         from backwater.study.key import TABLE, Key
 
-        told = []
+        parts = []
         case = (entry.get("cases") or [one.id for one in self._study.cases])[0]
         for mechanism in entry.get("mechanisms") or self._mechanisms:
             totals = [port_totals(run) for run in self._of.runs(Key(case, mechanism, TABLE))]
             if totals:
                 mean = sum(one["pauses_received"] for one in totals) / len(totals)
-                told.append(f"{short(mean)} under {mechanism}")
-        return f"Pauses obeyed in case {case}: {series(told)}." if told else ""
+                parts.append(f"{short(mean)} under {mechanism}")
+        return f"Pauses obeyed in case {case}: {series(parts)}." if parts else ""
 
 
 def _changed(what: str, shares: Sequence[float]) -> str:
@@ -157,14 +157,14 @@ def _ends(rows: pl.DataFrame, by: str) -> str:
 def over_time(kind: str, chart: Any, runs: Sequence[tuple[str, Run]] = ()) -> str:  # noqa: ANN401 - some Altair chart
     """Describe a chart over time, of one run or of several."""
     if kind in DRAWN:
-        told = [(label, DRAWN[kind](rows, unit)) for label, rows, unit in _series(chart)]
+        parts = [(label, DRAWN[kind](rows, unit)) for label, rows, unit in _series(chart)]
     else:
-        told = [(label, RUN[kind](run)) for label, run in runs] if kind in RUN else []
-    told = [(label, text) for label, text in told if text]
-    if len(told) == 1 and len(runs) < 2:
-        text = told[0][1]
+        parts = [(label, RUN[kind](run)) for label, run in runs] if kind in RUN else []
+    parts = [(label, text) for label, text in parts if text]
+    if len(parts) == 1 and len(runs) < 2:
+        text = parts[0][1]
         return f"{text[0].upper()}{text[1:]}."
-    return f"{'; '.join(f'{label}: {text}' for label, text in told)}." if told else ""
+    return f"{'; '.join(f'{label}: {text}' for label, text in parts)}." if parts else ""
 
 
 def _series(chart: Any) -> list[tuple[str, pl.DataFrame, str]]:  # noqa: ANN401 - as above
@@ -195,8 +195,8 @@ def deepest(rows: pl.DataFrame, unit: str) -> str:
 def got(rows: pl.DataFrame, _unit: str) -> str:
     """State the peak rate of each group, or of each link."""
     peaks = rows.group_by("link", maintain_order=True).agg(pl.col("value").max())
-    told = [f"{short(value)} Gb/s ({link})" for link, value in peaks.head(4).iter_rows()]
-    return f"at most {series(told)}"
+    parts = [f"{short(value)} Gb/s ({link})" for link, value in peaks.head(4).iter_rows()]
+    return f"at most {series(parts)}"
 
 
 def held(rows: pl.DataFrame, unit: str) -> str:
@@ -215,21 +215,21 @@ def took(run: Run) -> str:
     """State how long the collectives of each step took."""
     times = collective_times(run)
     order = times.sort("start")["step"].unique(maintain_order=True).to_list()
-    told = []
+    parts = []
     for step in order[:3]:
         mine = times.filter(pl.col("step") == step)["time"].sort().to_list()
         if len(mine) == 1:
-            told.append(f"the collective of {step} takes {short(mine[0])} us")
+            parts.append(f"the collective of {step} takes {short(mine[0])} us")
         elif mine[0] == mine[-1]:
-            told.append(
+            parts.append(
                 f"each of the {len(mine):,} collectives of {step} takes {short(mine[0])} us"
             )
         else:
-            told.append(
+            parts.append(
                 f"of {len(mine):,} collectives of {step} half take at most "
                 f"{short(statistic(mine, 'median'))} us, the longest {short(mine[-1])} us"
             )
-    return "; ".join(told)
+    return "; ".join(parts)
 
 
 def ended(timeline: Timeline) -> str:
@@ -245,17 +245,17 @@ def ended(timeline: Timeline) -> str:
 
 def slowed(run: Run) -> str:
     """State the median slowdown of each group's flows against an idle network."""
-    told = [
+    parts = [
         f"{one['group']} {short(one['slowdown']['p50'])} times"
         for one in group_times(run)[:4]
         if one["slowdown"]
     ]
-    return f"median over an idle network: {series(told)}" if told else ""
+    return f"median over an idle network: {series(parts)}" if parts else ""
 
 
 def completed(run: Run) -> str:
     """State how many flows were complete, and the median and maximum of their times."""
-    told = []
+    parts = []
     for one in group_times(run)[:3]:
         times = one["fct_last_ack_us"] or one["fct_last_byte_us"]
         text = f"{one['complete']:,} of {one['flows']:,} flows of {one['group']} are complete"
@@ -264,8 +264,8 @@ def completed(run: Run) -> str:
                 "" if one["complete"] < 2 else f"half of them within {short(times['p50'])} us, "
             )
             text += f", {middle}the last after {short(times['max'])} us"
-        told.append(text)
-    return "; ".join(told)
+        parts.append(text)
+    return "; ".join(parts)
 
 
 def paused(run: Run) -> str:
@@ -284,8 +284,8 @@ def messages(run: Run) -> str:
     if frame is None:
         return ""
     counts = frame.group_by("kind").len().sort("len", "kind", descending=[True, False]).collect()
-    told = [f"{row['len']:,} {row['kind']}" for row in counts.head(4).to_dicts()]
-    return f"messages sent: {series(told)}" if told else ""
+    parts = [f"{row['len']:,} {row['kind']}" for row in counts.head(4).to_dicts()]
+    return f"messages sent: {series(parts)}" if parts else ""
 
 
 RUN: dict[str, Callable[[Run], str]] = {
@@ -307,11 +307,11 @@ def run(name: str, chart: Any, of: Run) -> str:  # noqa: ANN401 - some Altair ch
 
 def film(of: Film) -> str:
     """State the most bytes that waited in the fabric, and the most ports paused in one step."""
-    told = []
+    parts = []
     for track in of.tracks:
         text = f"{max(track.backlog) / 1e6:.3g} MB under {track.label}"
         if track.held is not None:
             most = max(track.held)
             text += f" ({many(most, 'port')} paused in one step)"
-        told.append(text)
-    return f"Most bytes in queues at once: {series(told)}."
+        parts.append(text)
+    return f"Most bytes in queues at once: {series(parts)}."
