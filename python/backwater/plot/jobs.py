@@ -51,7 +51,9 @@ class JobPlots(FlowPlots):
         counts = _counts(self._run)
         numbers = ", ".join(f"{name} {data.complete(*counts[name])}" for name in order)
         below = f"complete collectives: {numbers}"
-        spans = took.group_by("step").agg(pl.col("time").max(), least=pl.col("time").min())
+        spans = took.group_by("step", maintain_order=True).agg(
+            pl.col("time").max(), least=pl.col("time").min()
+        )
         if spans["time"].equals(spans["least"]):
             return _bars(spans, order, below)
         every = pl.col("step").replace_strict({name: of for name, (_, of) in counts.items()})
