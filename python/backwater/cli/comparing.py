@@ -154,7 +154,7 @@ class Plan:
                 complete = sum(one.done for mine in found for one in mine)
                 message(
                     f"{stop}; {complete} of {total} runs are complete in {self.base}",
-                    "hint: the same command does the others",
+                    "hint: the same command resumes it",
                 )
                 self._keep("interrupted", {})
                 return stop.exit_code, None, None

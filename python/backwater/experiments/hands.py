@@ -117,7 +117,7 @@ def hand_out(
                 raise ResultError(
                     f"no worker has come within {wait:.0f} s, or all are gone",
                     "start workers for the scheduler: `dask worker ADDRESS`; what was done is "
-                    "kept, and the same command goes on",
+                    "kept, and the same command resumes it",
                 )
             while work.left and len(hands.running) < AHEAD * workers:
                 places = work.batch(AHEAD * workers)
@@ -176,7 +176,7 @@ def _refusal(outcome: object) -> Exception:
         )
     return ResultError(
         f"a worker could not do its work: {type(outcome).__name__}: {outcome}",
-        "what was done is kept, and the same command goes on",
+        "what was done is kept, and the same command resumes it",
     )
 
 
@@ -200,7 +200,7 @@ class _Hands:
         address = getattr(self._client.scheduler, "address", "")
         return ResultError(
             f"the scheduler {address} does not answer any more: {error}",
-            "what was done is kept; start it again, and the same command goes on",
+            "what was done is kept; start it again, and the same command resumes it",
         )
 
     def hand(

@@ -247,5 +247,5 @@ class Store:
         except OSError as error:
             raise ResultError(
                 f"{path}: cannot write results: {error.strerror or error}",
-                "earlier results are intact; free some space, and the same command continues",
+                "earlier results are intact; free some space, and the same command resumes it",
             ) from None

@@ -77,7 +77,7 @@ class Whole:
         except OSError as error:
             raise ResultError(
                 f"{self._file}: cannot write results: {error.strerror or error}",
-                "free some space, and the same command continues",
+                "free some space, and the same command resumes it",
             ) from None
 
 

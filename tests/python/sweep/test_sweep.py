@@ -733,7 +733,7 @@ def test_a_full_disk_is_reported(sweep: Sweeper, monkeypatch: pytest.MonkeyPatch
     monkeypatch.setattr("backwater.sweep.store.replacing", full)
     said = sweep("--vary", BUFFERS, "--out", "o", code=1)
     assert "cannot write results: No space left on device" in said.err
-    assert "free some space, and the same command continues" in said.err
+    assert "free some space, and the same command resumes it" in said.err
     monkeypatch.undo()
 
 
