@@ -1,23 +1,22 @@
-//! Laws over random networks, loads and mechanisms: whatever the scenario, bytes are conserved, lossless means lossless,
-//! flows never reorder, everything comes to rest, and a run is a function of its seed.
+//! Laws of single mechanisms over random networks and loads: what headroom, queues and isolation promise, and what a ring of pauses comes to.
+//! Laws that hold for every scenario are those of the soak (`crates/backwater/examples/soak/laws.rs`).
 
 use crate::common::{Bench, On, Outcome, pause, pfc, ring, sfc, step};
 use backwater_engine::Time;
 use backwater_mech::ci::CeMarking;
 use backwater_mech::mac_control::{Counter, Signal};
-use backwater_mech::pfc::{Action, Threshold, headroom};
+use backwater_mech::pfc::{Threshold, headroom};
 use backwater_mech::registry::Config;
 use backwater_mech::sfc::{AtSource, Granularity, Points};
 use backwater_mech::stack::Scoped;
 use backwater_mech::{bcn, ci, dcqcn, dctcp, flowlet, hpcc, qcn, spray, swift, timely};
 use backwater_net::config::{
-    AckPath, Architecture, BufferPer, LatencyAt, PacketParams, Recovery, ReleaseAt, SwitchParams, TransportParams,
-    Window,
+    AckPath, Architecture, BufferPer, LatencyAt, PacketParams, Recovery, ReleaseAt, SwitchParams,
 };
 use backwater_net::hooks::FlowOrder;
-use backwater_net::packet::{Class, NodeId};
+use backwater_net::packet::Class;
 use backwater_net::record::State;
-use backwater_net::spec::{FaultKind, FrameKind, SeriesSpec, Stream};
+use backwater_net::spec::{FaultKind, FrameKind, Stream};
 use backwater_net::topology::fat_tree::CoreWiring;
 use backwater_net::topology::{Dumbbell, FatTree, Graph, LeafSpine, ParkingLot, Star};
 use backwater_net::{Bytes, HostQueues, Rate};
@@ -94,8 +93,6 @@ enum Pausing {
     PfcEgress(Signal),
     PfcDynamic(Signal),
     Pause(Signal, Counter),
-    /// XOFF, detection time in us, and whether it drops
-    Watched(Signal, u64, u64, bool),
 }
 
 fn pausing() -> impl Strategy<Value = Pausing> {
@@ -258,47 +255,6 @@ enum Balance {
     Flowlet,
 }
 
-/// A fault on a link still to be chosen.
-#[derive(Clone, Copy, Debug)]
-enum Trouble {
-    Loss(f64),
-    DropNth(u8, u64),
-    Down,
-    Up,
-    Slow(Rate),
-}
-
-impl Trouble {
-    fn on(self, from: NodeId, to: NodeId) -> FaultKind {
-        match self {
-            Trouble::Loss(probability) => FaultKind::Loss { from: Some(from), to: Some(to), what: None, probability },
-            Trouble::DropNth(what, nth) => {
-                let what = match what {
-                    0 => FrameKind::Data,
-                    1 => FrameKind::Ack,
-                    _ => FrameKind::Control("mac-control".into()),
-                };
-                FaultKind::DropNth { from, to, what, nth }
-            }
-            Trouble::Down => FaultKind::LinkDown { a: from, b: to },
-            Trouble::Up => FaultKind::LinkUp { a: from, b: to },
-            Trouble::Slow(rate) => FaultKind::RateChange { from, to, rate },
-        }
-    }
-}
-
-/// Time, link and kind.
-fn faults() -> impl Strategy<Value = (u64, usize, Trouble)> {
-    let trouble = prop_oneof![
-        select(vec![0.01, 0.5, 1.0, 0.0]).prop_map(Trouble::Loss),
-        (0u8..3, 1u64..20).prop_map(|(what, nth)| Trouble::DropNth(what, nth)),
-        Just(Trouble::Down),
-        Just(Trouble::Up),
-        select(vec![Rate::gbps(1), Rate::gbps(400), Rate::gbps(3)]).prop_map(Trouble::Slow),
-    ];
-    (0u64..60_000, 0usize..64, trouble)
-}
-
 fn extras() -> impl Strategy<Value = Extras> {
     (
         prop::option::of(sources()),
@@ -456,12 +412,6 @@ fn mechanisms(pausing: Pausing, extras: Extras) -> Config {
             params.threshold = Threshold::Dynamic;
             config = config.pfc(params);
         }
-        Pausing::Watched(signal, xoff, detect, drops) => {
-            let mut params = pfc(xoff, xoff / 2, signal);
-            params.watchdog = Some(Time::us(detect));
-            params.watchdog_action = if drops { Action::Drop } else { Action::Forward };
-            config = config.pfc(params);
-        }
         Pausing::Pause(signal, counter) => config = config.pause(pause(20_000, 10_000, counter, signal)),
     }
     if let Some(drawn) = extras.sfc {
@@ -564,7 +514,6 @@ fn signal_of(pausing: Pausing) -> Signal {
     match pausing {
         Pausing::Off => Signal::Timed,
         Pausing::Pfc(signal, ..)
-        | Pausing::Watched(signal, ..)
         | Pausing::PfcEgress(signal)
         | Pausing::PfcDynamic(signal)
         | Pausing::Pause(signal, _) => signal,
@@ -656,84 +605,6 @@ fn waits_are_true(b: &Bench, out: &Outcome) -> Result<(), TestCaseError> {
     Ok(())
 }
 
-/// Returns the recovery of a connection: it always recovers, and gives up after a while.
-fn transports() -> impl Strategy<Value = (TransportParams, u32)> {
-    (
-        select(vec![Recovery::GoBackN, Recovery::SelectiveRepeat]),
-        select(vec![Time::us(3), Time::us(30), Time::us(300)]),
-        select(vec![0u32, 7, 50]),
-        select(vec![None, None, Some(Window::Bdp), Some(Window::Bytes(Bytes(1))), Some(Window::Bytes(Bytes(20_000)))]),
-        (any::<bool>(), any::<bool>(), select(vec![None, None, Some(Time::us(20)), Some(Time::us(300))])),
-        select(vec![1u32, 1, 2, 7]),
-    )
-        .prop_map(|(recovery, timeout, retries, window, (window_scaling, in_order, nack_interval), every)| {
-            let in_order = in_order || recovery == Recovery::GoBackN;
-            let retries = Some(retries);
-            let usual = TransportParams::default();
-            let transport = TransportParams {
-                recovery,
-                in_order,
-                nack_interval,
-                timeout,
-                retries,
-                window,
-                window_scaling,
-                ..usual
-            };
-            (transport, every)
-        })
-}
-
-/// A transport that takes a gap for a loss does not suit packets that overtake each other; the reader of scenarios refuses it.
-fn with_transport(b: &mut Bench, transport: TransportParams, every: u32) {
-    if transport.in_order {
-        b.mechanisms.spray = None;
-    }
-    (b.transport, b.ack.every) = (transport, every);
-}
-
-/// The laws of a run whose flows retransmit, whatever was lost.
-fn obeys_the_laws_of_recovery(b: &Bench, out: &Outcome) -> Result<(), TestCaseError> {
-    prop_assert_eq!(&out.broken, &None);
-    prop_assert_eq!(&out.deadlock, &None, "these networks route up and down, or have no cycles at all");
-    prop_assert_eq!(out.sum(|p| p.stats.drop_frames), out.progress.drops);
-    prop_assert_eq!(out.sum(|p| p.stats.flushed_frames), out.progress.flushed);
-    prop_assert_eq!(out.sum(|p| p.stats.fault_frames), out.progress.fault_losses);
-    prop_assert_eq!(out.rows.flows.len(), b.flows.len(), "one row for each flow");
-    prop_assert_eq!(out.progress.flows_active, 0, "flows neither complete nor fail");
-    let (mut complete, mut failed) = (0, 0);
-    for (row, flow) in out.rows.flows.iter().zip(&b.flows) {
-        let least = row.bytes.div_ceil(PAYLOAD).max(u64::from(flow.stream.is_none()));
-        prop_assert!(row.received <= row.bytes, "{:?}: a byte was delivered twice", row);
-        match row.state {
-            State::Complete => {
-                complete += 1;
-                prop_assert_eq!(row.received, row.bytes);
-                prop_assert_eq!(row.packets, least + row.retransmitted, "{:?}", row);
-                prop_assert!(row.fct_last_byte.is_some() && row.fct_last_ack >= row.fct_last_byte);
-                // A sender that knows that its path is the same for all packets never takes less time than alone.
-                let paths = b.mechanisms.spray.is_some();
-                prop_assert!(paths || row.ideal.is_none() || row.ideal <= row.fct_last_byte, "{:?}", row);
-            }
-            State::Failed => {
-                failed += 1;
-                prop_assert!(Some(row.timeouts) > b.transport.retries);
-            }
-            State::Unfinished(ref why) => prop_assert!(false, "flow {} waits for {why}", row.id),
-        }
-    }
-    prop_assert_eq!((complete, failed), (out.progress.flows_done, out.progress.flows_failed));
-    // As many data frames leave hosts as arrive or are lost in between. Failed flows stay behind in the transmit queue.
-    let is_host = |n: u32| (n as usize) < b.graph.hosts().count();
-    let sent = out.sum(|p| if is_host(p.node.0) { p.stats.tx_data_frames } else { 0 });
-    let received = out.sum(|p| if is_host(p.peer.0) { p.stats.tx_data_frames } else { 0 });
-    let lost = out.progress.drops + out.progress.fault_losses + out.progress.flushed;
-    prop_assert!(sent >= received && sent - received <= lost);
-    prop_assert_eq!(sent, out.rows.flows.iter().map(|f| f.packets).sum::<u64>());
-    counts_every_mark(out)?;
-    waits_are_true(b, out)
-}
-
 /// The same cases in every run: without a change nothing fails.
 fn cases(n: u32) -> ProptestConfig {
     ProptestConfig {
@@ -747,37 +618,7 @@ fn cases(n: u32) -> ProptestConfig {
 proptest! {
     #![proptest_config(cases(300))]
 
-    /// Memory without limit: everything arrives, whatever is on.
-    #[test]
-    fn everything_arrives_and_comes_to_rest(
-        graph in graphs(), switch in switches(), pausing in pausing(), loads in loads(), extras in extras(), seed in 0u64..9,
-    ) {
-        let b = bench(graph, switch, pausing, &loads, extras, seed);
-        let out = b.run();
-        obeys_the_laws(&b, &out)?;
-        prop_assert_eq!(out.progress.drops, 0);
-    }
 
-    /// Little memory: losses are counted where they happen, and the rest still comes to rest.
-    #[test]
-    fn drops_are_accounted(
-        graph in graphs(), switch in switches(), pausing in pausing(), loads in loads(), extras in extras(),
-        per in select(vec![BufferPer::Switch, BufferPer::Ingress, BufferPer::Egress, BufferPer::Queue]), buffer in 3_000u64..60_000,
-        reserve in select(vec![0u64, 100]), headroom in select(vec![0u64, 2000]),
-    ) {
-        let mut b = bench(graph, switch, pausing, &loads, extras, 1);
-        (b.switch.buffer_per, b.switch.buffer) = (per, Bytes(buffer));
-        // Reserves and headrooms come out of the buffer; the reader of scenarios refuses more than it has.
-        if per == BufferPer::Switch && buffer > 50_000 || per == BufferPer::Ingress && buffer > 20_000 {
-            (b.switch.reserve, b.switch.headroom) = (Bytes(reserve), Bytes(headroom));
-        }
-        let out = b.run();
-        obeys_the_laws(&b, &out)?;
-        let sent: u64 = out.rows.flows.iter().map(|f| f.packets).sum();
-        let is_host = |n: u32| (n as usize) < b.graph.hosts().count();
-        let received = out.sum(|p| if is_host(p.peer.0) { p.stats.tx_data_frames } else { 0 });
-        prop_assert!(sent >= received && sent - received <= out.progress.drops);
-    }
 
     /// The headroom of the model behind any threshold, per ingress port: not one frame of the paused class is lost.
     #[test]
@@ -879,58 +720,8 @@ proptest! {
         prop_assert_eq!(sent, heard + out.counted(None, "cims_ignored") + out.progress.fault_losses);
     }
 
-    /// A run is a function of its spec: neither the slices in which it is run nor another run change a bit of it.
-    #[test]
-    fn same_seed_same_trajectory(
-        graph in graphs(), switch in switches(), pausing in pausing(), loads in loads(), extras in extras(), seed in 0u64..9,
-    ) {
-        let b = bench(graph, switch, pausing, &loads, extras, seed);
-        let whole = b.run();
-        for budget in [1, 1000] {
-            let sliced = b.run_sliced(budget);
-            prop_assert_eq!(sliced.fingerprint, whole.fingerprint);
-            prop_assert_eq!(sliced.progress, whole.progress);
-            prop_assert_eq!(&sliced.rows.flows, &whole.rows.flows);
-            prop_assert_eq!(&sliced.rows.control, &whole.rows.control);
-            prop_assert_eq!(&sliced.rows.ports, &whole.rows.ports);
-        }
-    }
 
-    /// Little memory, and all losses are retransmitted: every byte is delivered once, and every flow ends.
-    #[test]
-    fn what_is_lost_is_sent_again(
-        graph in graphs(), switch in switches(), pausing in pausing(), loads in loads(), extras in extras(), seed in 0u64..9,
-        per in select(vec![BufferPer::Switch, BufferPer::Ingress, BufferPer::Egress, BufferPer::Queue, BufferPer::None]),
-        buffer in 3_000u64..60_000, (transport, every) in transports(),
-    ) {
-        let extras = Extras { acks: true, ..extras };
-        let mut b = bench(graph, switch, pausing, &loads, extras, seed);
-        (b.switch.buffer_per, b.switch.buffer) = (per, Bytes(buffer));
-        with_transport(&mut b, transport, every);
-        let out = b.run();
-        prop_assert_eq!(&out.unrest, &Vec::<String>::new());
-        obeys_the_laws_of_recovery(&b, &out)?;
-        let sliced = b.run_sliced(1000);
-        prop_assert_eq!(sliced.fingerprint, out.fingerprint);
-        prop_assert_eq!(&sliced.rows.flows, &out.rows.flows);
-    }
 
-    /// A watchdog that fires on pauses of a few us: packets that it drops are counted and retransmitted, and every flow ends.
-    #[test]
-    fn what_a_watchdog_drops_is_sent_again(
-        graph in graphs(), switch in switches(), loads in loads(), extras in extras(), seed in 0u64..9,
-        signal in select(vec![Signal::Timed, Signal::OnOff, Signal::Ideal]), xoff in 2_000u64..20_000, detect in 1u64..20,
-        drops in any::<bool>(), (transport, every) in transports(),
-    ) {
-        let extras = Extras { acks: true, ..extras };
-        let mut b = bench(graph, switch, Pausing::Watched(signal, xoff, detect, drops), &loads, extras, seed);
-        (b.transport, b.ack.every) = (transport, every);
-        let out = b.run();
-        prop_assert_eq!(&out.unrest, &Vec::<String>::new());
-        prop_assert!(drops || out.progress.flushed == 0);
-        obeys_the_laws_of_recovery(&b, &out)?;
-        prop_assert_eq!(b.run_sliced(1000).fingerprint, out.fingerprint);
-    }
 
     /// A ring, in which pauses may wait for each other: the run ends, and either nothing is wrong, or the cycle is named and its flows are
     /// not complete.
@@ -964,61 +755,5 @@ proptest! {
         prop_assert_eq!((sliced.fingerprint, sliced.progress, sliced.deadlock), (out.fingerprint, out.progress, out.deadlock));
     }
 
-    /// The same on links that lose, fail and come back, with samples all the time.
-    #[test]
-    fn faults_do_not_keep_flows_from_ending(
-        graph in graphs(), switch in switches(), loads in loads(), extras in extras(), seed in 0u64..9,
-        faults in prop::collection::vec(faults(), 1..5), (transport, every) in transports(),
-    ) {
-        let extras = Extras { acks: true, ..extras };
-        let mut b = bench(graph, switch, Pausing::Off, &loads, extras, seed);
-        with_transport(&mut b, transport, every);
-        let (interval, nodes) = (Time::us(1), Vec::new());
-        let (queues, links, pauses, flows, backlogs) = (true, true, true, true, true);
-        b.series = Some(SeriesSpec { interval, queues, links, pauses, flows, backlogs, nodes });
-        let links = b.graph.links.clone();
-        for (at, link, kind) in faults {
-            let link = &links[link % links.len()];
-            b.fault(Time::ns(at), kind.on(link.a, link.b));
-        }
-        // Ideal times are those of the rates at the start.
-        let slower = b.faults.iter().any(|f| matches!(f.kind, FaultKind::RateChange { .. }));
-        let mut out = b.run();
-        if slower {
-            out.rows.flows.iter_mut().for_each(|row| row.ideal = None);
-        }
-        obeys_the_laws_of_recovery(&b, &out)?;
-        prop_assert_eq!(b.run_sliced(1000).fingerprint, out.fingerprint);
-    }
 
-    /// With faults nothing panics, losses are counted, and only lost packets are missing. Pauses that only a frame can lift may stay; timed
-    /// ones may not.
-    #[test]
-    fn faults_explain_what_is_missing(
-        graph in graphs(), switch in switches(), loads in loads(), extras in extras(), seed in 0u64..9, timed in any::<bool>(),
-        faults in prop::collection::vec(faults(), 1..5),
-    ) {
-        let signal = if timed { Signal::Timed } else { Signal::Ideal };
-        let mut b = bench(graph, switch, Pausing::Pfc(signal, 8_000, 4_000, 0), &loads, extras, seed);
-        let links = b.graph.links.clone();
-        for (at, link, kind) in faults {
-            let link = &links[link % links.len()];
-            let (from, to) = (link.a, link.b);
-            b.fault(Time::ns(at), kind.on(from, to));
-        }
-        b.stop_at = Some(Time::ms(50));
-        let out = b.run();
-        prop_assert!(out.broken.is_none(), "{:?}", out.broken);
-        prop_assert_eq!(out.sum(|p| p.stats.drop_frames), 0);
-        for row in &out.rows.flows {
-            prop_assert!(row.received <= row.bytes);
-            prop_assert!(row.fct_last_byte.is_none() || row.received == row.bytes);
-        }
-        if out.progress.fault_losses == 0 {
-            let faulty = b.faults.iter().any(|f| !matches!(f.kind, FaultKind::RateChange { .. }));
-            prop_assert!(faulty || out.progress.flows_active == 0, "slower links lose nothing: {:?}", out.unrest);
-        }
-        let whole = b.run_sliced(1000);
-        prop_assert_eq!(whole.fingerprint, out.fingerprint);
-    }
 }
