@@ -103,7 +103,7 @@ lint: $(VENV)/built
 .PHONY: lint-rust
 lint-rust: $(VENV)/built
 	+$(CARGO) fmt --all --check
-	+$(CARGO) clippy --workspace --all-targets --profile $(PROFILE) --quiet -- -D warnings
+	+$(CARGO) clippy --workspace --all-targets --features backwater/jemalloc --profile $(PROFILE) --quiet -- -D warnings
 	+$(CARGO) check --package backwater-wire --no-default-features --profile $(PROFILE) --quiet
 	+$(CARGO) check --manifest-path crates/backwater-wire/fuzz/Cargo.toml --target-dir target --no-default-features --locked --quiet
 	+RUSTDOCFLAGS="-D warnings" $(CARGO) doc --workspace --no-deps --profile $(PROFILE) --quiet

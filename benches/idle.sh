@@ -11,9 +11,9 @@ mkdir "$scratch/mechanisms"
 for number in {0..9}; do
     sed "s/Idle0/Idle$number/g; s/idle_0/idle_$number/" benches/idle.rs >"$scratch/mechanisms/idle_$number.rs"
 done
-cargo build --quiet --release --package backwater --example hops
+cargo build --quiet --release --package backwater --features jemalloc --example hops
 cp "$target/release/examples/hops" "$scratch/without"
-BACKWATER_MECHANISMS="$scratch/mechanisms" cargo build --quiet --release --package backwater --example hops
+BACKWATER_MECHANISMS="$scratch/mechanisms" cargo build --quiet --release --package backwater --features jemalloc --example hops
 cp "$target/release/examples/hops" "$scratch/with"
 
 count() {

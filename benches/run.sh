@@ -3,7 +3,7 @@
 set -euo pipefail
 cd "$(dirname "$0")/.."
 
-cargo build --quiet --release --package backwater --example hops
+cargo build --quiet --release --package backwater --features jemalloc --example hops
 hops=${CARGO_TARGET_DIR:-target}/release/examples/hops
 
 lscpu 2>/dev/null | sed -nE 's/^(CPU\(s\)|Model name|L2 cache|L3 cache): +/\1: /p' || true
