@@ -1,7 +1,8 @@
-//! Arrow across the border, by the PyCapsule interface of the Arrow C data interface.
+//! Tables of Arrow between Rust and Python, by the PyCapsule interface of the Arrow C data interface.
 //!
-//! Out: a capsule owns a C struct, whose release function is called by the consumer, or by the capsule's own end if nobody
-//! consumed it; this needs no unsafe code here. In: a stream is moved out of its capsule, which does.
+//! To export a batch, a capsule owns a C struct. The consumer calls its release function, or the capsule does if nobody
+//! consumed it. This needs no unsafe code here. To import a stream, the struct is moved out of its capsule, which is
+//! unsafe.
 
 use arrow_array::cast::AsArray;
 use arrow_array::ffi::{FFI_ArrowArray, FFI_ArrowSchema};
@@ -15,7 +16,7 @@ use pyo3::prelude::*;
 use pyo3::types::{PyCapsule, PyList, PyTuple};
 use std::sync::Arc;
 
-/// A batch of rows of one result table.
+/// Rows of a result table, which pyarrow and polars accept.
 #[pyclass(frozen, module = "backwater._core")]
 pub struct Batch(pub RecordBatch);
 
@@ -25,7 +26,7 @@ pub fn raise(error: &ArrowError) -> PyErr {
 
 #[pymethods]
 impl Batch {
-    /// The batch as capsules of `ArrowSchema` and `ArrowArray`. Another schema is never given than the batch's own, as the
+    /// Return the batch as capsules of `ArrowSchema` and `ArrowArray`. The schema is always the batch's own, which the
     /// interface allows.
     #[pyo3(signature = (requested_schema = None))]
     fn __arrow_c_array__<'py>(
@@ -39,24 +40,24 @@ impl Batch {
         (self.__arrow_c_schema__(py)?, array).into_pyobject(py)
     }
 
-    /// The schema as a capsule of `ArrowSchema`, with the metadata of table and columns.
+    /// Return the schema as a capsule of `ArrowSchema`, with the metadata of table and columns.
     fn __arrow_c_schema__<'py>(&self, py: Python<'py>) -> PyResult<Bound<'py, PyCapsule>> {
         let schema = FFI_ArrowSchema::try_from(self.0.schema_ref().as_ref()).map_err(|error| raise(&error))?;
         PyCapsule::new_with_value(py, schema, c"arrow_schema")
     }
 
-    /// Number of rows.
+    /// Return the number of rows.
     fn __len__(&self) -> usize {
         self.0.num_rows()
     }
 
-    /// Octets that its values take.
+    /// The size of its values, in B.
     #[getter]
     fn nbytes(&self) -> usize {
         self.0.get_array_memory_size()
     }
 
-    /// The values of a column; `None` where there is none. Raises `KeyError` if there is no such column.
+    /// Return the values of a column, with `None` for null. Raises `KeyError` for an unknown column.
     fn column<'py>(&self, py: Python<'py>, name: &str) -> PyResult<Bound<'py, PyList>> {
         let column = self.0.column_by_name(name).ok_or_else(|| PyKeyError::new_err(name.to_owned()))?;
         match column.data_type() {
@@ -78,25 +79,25 @@ where
     PyList::new(py, column.as_primitive::<T>())
 }
 
-/// Every result table without rows, by its name: what its columns are.
+/// Return every result table, by name, without rows.
 #[pyfunction]
 pub fn empty_tables() -> Vec<(&'static str, Batch)> {
     TABLES.iter().map(|table| (table.name, Batch(RecordBatch::new_empty(Arc::clone(&table.schema))))).collect()
 }
 
-/// Every result table: its name, and what a row is.
+/// Return every result table, as (name, meaning of a row).
 #[pyfunction]
 pub fn tables() -> Vec<(&'static str, &'static str)> {
     backwater_net::record::TABLES.iter().map(|table| (table.name, table.description)).collect()
 }
 
-/// The batches of any object with `__arrow_c_stream__`.
+/// Return the batches of any object with `__arrow_c_stream__`.
 #[pyfunction]
 pub fn batches(table: &Bound<'_, PyAny>) -> PyResult<Vec<Batch>> {
     stream(table)?.map(|batch| batch.map(Batch).map_err(|error| raise(&error))).collect()
 }
 
-/// The batches of any object with `__arrow_c_stream__`: a table of pyarrow, polars, pandas, DuckDB.
+/// Returns the batches of any object with `__arrow_c_stream__`: a table of pyarrow, polars, pandas or DuckDB.
 #[allow(unsafe_code)]
 pub fn stream(table: &Bound<'_, PyAny>) -> PyResult<RecordBatchStreamReader> {
     let Ok(export) = table.getattr("__arrow_c_stream__") else {
@@ -107,9 +108,10 @@ pub fn stream(table: &Bound<'_, PyAny>) -> PyResult<RecordBatchStreamReader> {
     };
     let capsule = export.call0()?.cast_into::<PyCapsule>()?;
     let pointer = capsule.pointer_checked(Some(c"arrow_array_stream"))?.cast::<FFI_ArrowArrayStream>();
-    // SAFETY: by the PyCapsule interface a capsule of this name points to a valid ArrowArrayStream, and its consumer moves the
-    // struct out. `from_raw` does just that and leaves one marked as released behind, which the capsule's destructor skips.
-    // The interpreter's lock is held, so nobody else consumes it meanwhile; a stream that was consumed before is an error.
+    // SAFETY: by the PyCapsule interface, a capsule of this name points to a valid ArrowArrayStream, and its consumer
+    // moves the struct out. `from_raw` does that, and leaves a struct marked as released, which the capsule's
+    // destructor skips. The interpreter's lock is held, so nobody else consumes the stream meanwhile. A stream that was
+    // consumed before is an error.
     let reader = unsafe { RecordBatchStreamReader::from_raw(pointer.as_ptr()) };
     reader.map_err(|error| raise(&error))
 }

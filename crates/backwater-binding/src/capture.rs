@@ -1,4 +1,4 @@
-//! `Capture`: what is to be captured of a run, and into which file; and captures read and written.
+//! `Capture`, the options and the file of a capture; functions that read and write captures.
 
 use crate::errors;
 use backwater::ScenarioError;
@@ -18,9 +18,21 @@ use std::io;
 use std::panic::{self, AssertUnwindSafe};
 use std::path::PathBuf;
 
-/// A capture to be made.
+/// A pcapng file, for Wireshark, with the frames that pass some ports of a run.
+///
+/// `path`: the file.
+/// `ports`: entries separated by commas: `all`, a tier (`leaf`: all ports of all leaves), a node (all its ports),
+/// `node/port`, or `node:peer` (the ports of a node that lead to that peer).
+/// `kinds`: some of data, ack, control (all except these two), pause, pfc, cnm, cim, sfcm, bcn, cnp, uet, other; by
+/// default all.
+/// `classes`: classes of frames, 0 to 7, or those that a MAC control frame pauses; by default all.
+/// `snap`: how much of each frame is kept, from "14 B" to "262144 B", which is the default.
+/// `limit`: the file ends before the first frame that would make it longer, such as "10 MB".
+///
+/// Raises `backwater.ScenarioError` for values that cannot be.
 #[pyclass(frozen, module = "backwater._core")]
 pub struct Capture {
+    /// The file. The run replaces an existing one when it starts.
     #[pyo3(get)]
     path: PathBuf,
     pub options: Options,
@@ -46,7 +58,7 @@ impl Capture {
             value.map(|value| text(value, key, "give a text with a unit, such as \"128 B\"")).transpose()
         };
         let ports = text(ports, "capture.ports", "such as \"leaf0,spine1/3\"")?;
-        // A text is a sequence of texts, too, and never what was meant.
+        // A text is a sequence of texts, too, but never the list that the user meant.
         let no_list = |value: &Bound<'_, PyAny>, key, hint| match value.cast::<PyString>() {
             Ok(_) => Err(unusable(value, key, "is a text, not a list", hint)),
             Err(_) => Ok(()),
@@ -72,7 +84,7 @@ impl Capture {
 }
 
 impl Capture {
-    /// Begins the file, now that the network is known.
+    /// Creates the file and writes its beginning, once the network is known.
     pub fn begin(&self, spec: &Spec<Config>, at: &[(NodeId, Port)]) -> Result<capture::Capture<File>, ScenarioError> {
         let begun = File::create(&self.path).map_err(NotBegun::File);
         begun.and_then(|file| capture::Capture::new(file, spec, at, &self.options)).map_err(|error| match error {
@@ -94,14 +106,14 @@ impl Capture {
     }
 }
 
-/// A value of another type than its option's, as an exception.
+/// Turns a value whose type does not fit its option into an exception.
 fn unusable(value: &Bound<'_, PyAny>, key: &str, reason: &str, hint: &str) -> PyErr {
     let text = value.repr().map_or_else(|_| "?".to_owned(), |text| text.to_string_lossy().into_owned());
     let error = ScenarioError::new(format!("`{text}` {reason}")).key(key).hint(hint);
     errors::scenario(value.py(), &ScenarioError { value: Some(text), ..error })
 }
 
-/// A capture that could not be written further as an exception.
+/// Turns a failure to write a capture into an exception.
 pub fn raise(error: &io::Error) -> PyErr {
     PyOSError::new_err(error.to_string())
 }
@@ -122,7 +134,7 @@ impl<'py> IntoPyObject<'py> for Field {
     }
 }
 
-/// A value on its way to Python.
+/// A value to be converted to Python.
 struct Field(Value);
 
 fn dict(py: Python<'_>, fields: Vec<(&'static str, Value)>) -> PyResult<Py<PyDict>> {
@@ -133,7 +145,7 @@ fn dict(py: Python<'_>, fields: Vec<(&'static str, Value)>) -> PyResult<Py<PyDic
     Ok(dict.unbind())
 }
 
-/// Reads a capture; see the .pyi.
+/// Read a capture, and call `take` with each frame, and each place that cannot be read.
 #[pyfunction]
 #[pyo3(signature = (path, take, *, sfcm_port = None, cim_port = None, bcn_ethertype = None))]
 pub fn read_capture<'py>(
@@ -186,14 +198,14 @@ pub fn read_capture<'py>(
     }
 }
 
-/// A frame of each format, with what it is.
+/// Return a frame of each format, as (name, octets without frame check sequence).
 #[pyfunction]
 pub fn sample_frames(py: Python<'_>) -> PyResult<Vec<(&'static str, Bound<'_, PyBytes>)>> {
     let frames = sample::frames().map_err(|error| PyValueError::new_err(error.to_string()))?;
     Ok(frames.into_iter().map(|(what, octets)| (what, PyBytes::new(py, &octets))).collect())
 }
 
-/// Writes frames one microsecond apart.
+/// Write frames one microsecond apart.
 #[pyfunction]
 pub fn write_capture(path: PathBuf, frames: Vec<Vec<u8>>) -> PyResult<()> {
     let mut writer = Writer::new(File::create(path)?, 0, concat!("backwater ", env!("CARGO_PKG_VERSION")))?;

@@ -1,4 +1,4 @@
-//! Columns of tables from Arrow: whatever integer and text types a data frame library chose for them.
+//! Columns of Arrow tables, of all integer and text types that data frame libraries choose.
 
 use arrow_array::Array;
 use arrow_array::cast::AsArray;
@@ -9,7 +9,7 @@ use arrow_array::types::{
 use arrow_schema::DataType;
 use backwater::ScenarioError;
 
-/// Returns what is wrong with a value in a row.
+/// Returns an error for a value in a row.
 pub fn at(column: &str, row: usize, value: &str, reason: &str) -> ScenarioError {
     let mut error = ScenarioError::new(format!("row {row} (from 0): `{value}`: {reason}")).key(column);
     error.value = Some(value.to_owned());
@@ -18,7 +18,7 @@ pub fn at(column: &str, row: usize, value: &str, reason: &str) -> ScenarioError 
 
 pub type Integers<'a> = Box<dyn Iterator<Item = Option<i128>> + 'a>;
 
-/// Whole numbers of any type, one at a time.
+/// Returns whole numbers of any type, one at a time.
 pub fn integers<'a>(array: &'a dyn Array, name: &str, hint: &str) -> Result<Integers<'a>, ScenarioError> {
     fn wide<T: ArrowPrimitiveType>(array: &dyn Array) -> Integers<'_>
     where
@@ -35,7 +35,7 @@ pub fn integers<'a>(array: &'a dyn Array, name: &str, hint: &str) -> Result<Inte
         DataType::UInt16 => wide::<UInt16Type>(array),
         DataType::UInt32 => wide::<UInt32Type>(array),
         DataType::UInt64 => wide::<UInt64Type>(array),
-        // A column of nothing but nulls has no better type.
+        // A column of nulls alone has no better type.
         DataType::Null => Box::new(std::iter::repeat_n(None, array.len())),
         other => {
             let reason = format!("the column holds {other}, not whole numbers");
@@ -44,9 +44,9 @@ pub fn integers<'a>(array: &'a dyn Array, name: &str, hint: &str) -> Result<Inte
     })
 }
 
-/// Numbers from 0 that may be missing; `before` rows came before these.
+/// Returns numbers from 0 that may be null. `before` is the number of rows before these.
 pub fn perhaps(array: &dyn Array, name: &str, before: usize, hint: &str) -> Result<Vec<Option<u64>>, ScenarioError> {
-    // pandas makes a column of whole numbers one of floats as soon as one is missing.
+    // If a value is missing, pandas turns a column of whole numbers into one of floats.
     if *array.data_type() == DataType::Float64 {
         let whole = |(row, value): (usize, Option<f64>)| match value.filter(|value| !value.is_nan()) {
             Some(value) if value.fract() != 0.0 || !(0.0..=MOST_EXACT).contains(&value) => {
@@ -66,10 +66,10 @@ pub fn perhaps(array: &dyn Array, name: &str, before: usize, hint: &str) -> Resu
     integers(array, name, hint)?.enumerate().map(number).collect()
 }
 
-/// Up to here floats are exact.
+/// Floats are exact up to here.
 const MOST_EXACT: f64 = 9_007_199_254_740_992.0;
 
-/// Lists of numbers from 0: where each ends, and all of them. A missing list is empty.
+/// Returns lists of numbers from 0: the end of each list, and the numbers of all. A null list is empty.
 pub fn lists(
     array: &dyn Array,
     name: &str,
@@ -93,7 +93,7 @@ pub fn lists(
     };
     let (mut ends, mut all) = (Vec::with_capacity(array.len()), Vec::new());
     for (row, bounds) in begins.windows(2).enumerate() {
-        // What lies behind a missing list means nothing.
+        // The numbers of a null list have no meaning.
         if !array.is_null(row) {
             let part = values.slice(bounds[0], bounds[1] - bounds[0]);
             for value in integers(part.as_ref(), name, hint)? {
@@ -107,14 +107,14 @@ pub fn lists(
     Ok((ends, all))
 }
 
-/// Texts of any type; an empty one is none. Those of a list are joined by blanks.
+/// Returns texts of any type. An empty text becomes `None`, and those of a list are joined by blanks.
 pub fn texts(array: &dyn Array, column: &str, hint: &str) -> Result<Vec<Option<String>>, ScenarioError> {
     let some = |text: Option<&str>| text.filter(|text| !text.trim().is_empty()).map(str::to_owned);
     Ok(match array.data_type() {
         DataType::Utf8 => array.as_string::<i32>().iter().map(some).collect(),
         DataType::LargeUtf8 => array.as_string::<i64>().iter().map(some).collect(),
         DataType::Utf8View => array.as_string_view().iter().map(some).collect(),
-        // A column of nothing but nulls has no better type.
+        // A column of nulls alone has no better type.
         DataType::Null => vec![None; array.len()],
         DataType::Dictionary(..) => {
             let dictionary = array.as_any_dictionary();

@@ -1,4 +1,4 @@
-//! What needs no run: explanations, lists, advice, versions.
+//! Functions that need no run: explanations, lists, advice, versions.
 
 use crate::errors::call;
 use backwater::ScenarioError;
@@ -13,6 +13,7 @@ use serde::Serialize;
 use serde_json::{Map, Value};
 use std::str::FromStr;
 
+/// Return what a key means: meaning, symbol, unit, default, range, source, aliases, children.
 #[pyfunction]
 pub fn explain<'py>(py: Python<'py>, key: &str) -> PyResult<Bound<'py, PyDict>> {
     let facts = call(py, || backwater::explain(key))?;
@@ -33,6 +34,7 @@ pub fn explain<'py>(py: Python<'py>, key: &str) -> PyResult<Bound<'py, PyDict>> 
     Ok(dict)
 }
 
+/// Return the known `mechanisms`, `topologies` or `workloads`, each with name, summary and source.
 #[pyfunction]
 pub fn items<'py>(py: Python<'py>, what: &str) -> PyResult<Vec<Bound<'py, PyDict>>> {
     let items = call(py, || backwater::items(what))?;
@@ -46,16 +48,19 @@ pub fn items<'py>(py: Python<'py>, what: &str) -> PyResult<Vec<Bound<'py, PyDict
     items.into_iter().map(item).collect()
 }
 
+/// Return the JSON Schema of a scenario file.
 #[pyfunction]
 pub fn schema(py: Python<'_>) -> PyResult<String> {
     call(py, || Ok(backwater::schema()))
 }
 
+/// Return a commented scenario to start from.
 #[pyfunction]
 pub fn new_scenario(py: Python<'_>) -> PyResult<String> {
     call(py, || Ok(backwater::new_scenario().to_string()))
 }
 
+/// Return the package's version and `build`, a hash of the sources: results depend on both.
 #[pyfunction]
 pub fn version(py: Python<'_>) -> PyResult<Bound<'_, PyDict>> {
     let dict = PyDict::new(py);
@@ -65,13 +70,13 @@ pub fn version(py: Python<'_>) -> PyResult<Bound<'_, PyDict>> {
     Ok(dict)
 }
 
-/// Plain values as Python has them.
+/// Converts a plain value to Python.
 pub fn python<'py>(py: Python<'py>, value: &impl Serialize) -> PyResult<Bound<'py, PyAny>> {
     let text = serde_json::to_string(value).map_err(|error| PyValueError::new_err(error.to_string()))?;
     py.import("json")?.call_method1("loads", (text,))
 }
 
-/// The plain values of a dictionary, without those that are None.
+/// Returns the plain values of a dictionary, without those that are None.
 fn plain(given: &Bound<'_, PyDict>) -> PyResult<Map<String, Value>> {
     let text: String = given.py().import("json")?.call_method1("dumps", (given,))?.extract()?;
     let mut values: Map<String, Value> =
@@ -80,7 +85,7 @@ fn plain(given: &Bound<'_, PyDict>) -> PyResult<Map<String, Value>> {
     Ok(values)
 }
 
-/// A quantity given as text, as the value of `key`.
+/// Reads a quantity from text, as the value of `key`.
 fn quantity<T: FromStr<Err = QuantityError>>(key: &str, text: &str) -> Result<T, ScenarioError> {
     text.parse().map_err(|error: QuantityError| {
         let mut wrong = ScenarioError::new(error.reason).key(key).hint(error.hint);
@@ -89,7 +94,7 @@ fn quantity<T: FromStr<Err = QuantityError>>(key: &str, text: &str) -> Result<T,
     })
 }
 
-/// A quantity as text in base units: a `time` in ps, a `size` in B, a `rate` in b/s. `name` is what an error calls it.
+/// Return a quantity in base units: a `time` in ps, a `size` in B, a `rate` in b/s. Errors call it `name`.
 #[pyfunction]
 pub fn base_units(py: Python<'_>, kind: &str, text: &str, name: &str) -> PyResult<u64> {
     call(py, || match kind {
@@ -100,12 +105,14 @@ pub fn base_units(py: Python<'_>, kind: &str, text: &str, name: &str) -> PyResul
     })
 }
 
+/// Return the form of questions to each mechanism that gives advice.
 #[pyfunction]
 pub fn advice_forms(py: Python<'_>) -> PyResult<Bound<'_, PyAny>> {
     let forms = call(py, || Ok(advice::forms()))?;
     python(py, &forms)
 }
 
+/// Return the advice of a mechanism; `given`: the options of its form, or None for each.
 #[pyfunction]
 #[pyo3(signature = (mechanism, given, facts = None, scenario = ""))]
 pub fn advise<'py>(

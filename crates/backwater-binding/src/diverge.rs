@@ -1,4 +1,4 @@
-//! `Divergence`: two runs side by side until their first difference, driven in slices of wall time.
+//! `Divergence`: two runs side by side until their first difference, a slice of wall time at a time.
 
 use crate::errors::{guarded, patiently};
 use crate::scenario::Scenario;
@@ -9,13 +9,13 @@ use pyo3::types::PyDict;
 use std::sync::Mutex;
 use std::time::{Duration, Instant};
 
-/// Two runs side by side.
+/// Two runs of one network side by side, until their frames first differ.
 #[pyclass(frozen, module = "backwater._core")]
 pub struct Divergence(Mutex<Pair>);
 
 #[pymethods]
 impl Divergence {
-    /// Builds both.
+    /// Builds both networks.
     #[new]
     fn new(py: Python<'_>, a: &Scenario, seed_a: u64, b: &Scenario, seed_b: u64) -> PyResult<Divergence> {
         let (a, b) = (a.read(), b.read());
@@ -24,7 +24,7 @@ impl Divergence {
         })
     }
 
-    /// Runs on for about `wall_ms`; what was found, or nothing yet.
+    /// Simulate both for about `wall_ms` ms of wall time; return the difference, or None yet.
     fn advance<'py>(&self, py: Python<'py>, wall_ms: u64) -> PyResult<Option<Bound<'py, PyDict>>> {
         let in_use = || PyRuntimeError::new_err("it is at work in another thread; use it within one thread");
         let mut pair = self.0.try_lock().map_err(|_| in_use())?;
@@ -44,7 +44,7 @@ impl Divergence {
         verdict.map(|verdict| verdict_dict(py, &verdict)).transpose()
     }
 
-    /// How far both are, in ps.
+    /// Return the simulated time that both have reached, in ps.
     fn time_ps(&self) -> PyResult<u64> {
         let pair = self.0.try_lock().map_err(|_| PyRuntimeError::new_err("it is at work in another thread"))?;
         Ok(pair.time().as_ps())

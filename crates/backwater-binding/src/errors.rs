@@ -1,4 +1,4 @@
-//! Errors of the core as Python exceptions; panics too.
+//! Errors and panics of the core as Python exceptions.
 
 use backwater::ScenarioError as CoreError;
 use backwater_engine::Time;
@@ -21,11 +21,11 @@ pyo3::create_exception!(
 pyo3::create_exception!(backwater._core, RunError, PyRuntimeError, "A run broke a promise of its scenario.");
 
 thread_local! {
-    /// Where the last panic of this thread happened, and what it said.
+    /// Place and message of the last panic of this thread.
     static PANIC: RefCell<Option<String>> = const { RefCell::new(None) };
 }
 
-/// Has panics remembered for [`guarded`] instead of printed: users get one message, not two.
+/// Makes panics leave their message for [`guarded`] instead of printing it: users get one message, not two.
 pub fn keep_panics_quiet() {
     panic::set_hook(Box::new(|info| {
         let text = info.payload_as_str().unwrap_or("no message");
@@ -34,7 +34,7 @@ pub fn keep_panics_quiet() {
     }));
 }
 
-/// The scenario's error as an exception with its attributes.
+/// Turns a scenario's error into an exception with its attributes.
 pub fn scenario(py: Python<'_>, error: &CoreError) -> PyErr {
     let raised = ScenarioError::new_err(error.to_string());
     let filled = (|| -> PyResult<()> {
@@ -50,18 +50,18 @@ pub fn scenario(py: Python<'_>, error: &CoreError) -> PyErr {
     filled.err().unwrap_or(raised)
 }
 
-/// A run's broken promise as an exception with its attributes.
+/// Turns a run's broken promise into an exception with its attributes.
 pub fn broken(py: Python<'_>, broken: &Broken) -> PyErr {
     let hint = Some(broken.hint.as_str()).filter(|hint| !hint.is_empty());
     run(py, broken.time, &format!("at {}: {}", broken.time, broken.reason), &broken.reason, hint)
 }
 
-/// Returns what the last panic of this thread said, and where.
+/// Returns message and place of the last panic of this thread.
 fn panicked() -> String {
     PANIC.with(|last| last.borrow_mut().take()).unwrap_or_else(|| "unknown".to_owned())
 }
 
-/// A defect of the simulator itself.
+/// Turns a defect of the simulator into an exception.
 pub fn defective(py: Python<'_>, time: Time, what: &str) -> PyErr {
     let reason = format!("the simulator has a defect: {what}");
     let hint = "this should never happen; please report it with the scenario, its seed and this message";
@@ -80,9 +80,9 @@ fn run(py: Python<'_>, time: Time, text: &str, reason: &str, hint: Option<&str>)
     filled.err().unwrap_or(raised)
 }
 
-/// What code of the user's has raised, within a run; it comes up through the core as the payload of an unwinding.
+/// An exception of the user's code within a run. It passes through the core as the payload of an unwinding.
 pub struct Raised {
-    /// Whose hook it was.
+    /// The object whose hook raised it.
     pub of: String,
     pub hook: &'static str,
     pub time: Time,
@@ -90,7 +90,8 @@ pub struct Raised {
 }
 
 impl Raised {
-    /// The exception: a failed run, with what was raised as its cause. What is to end a program, such as Ctrl-C, comes as it is.
+    /// Returns the exception: a failed run, with the user's exception as its cause. An exception that ends programs,
+    /// such as that of Ctrl-C, stays as it is.
     pub fn raise(self, py: Python<'_>) -> PyErr {
         let Raised { of, hook, time, error } = self;
         if !error.is_instance_of::<PyException>(py) {
@@ -104,7 +105,7 @@ impl Raised {
     }
 }
 
-/// File and line where an exception was raised, as far as that is the user's own: the deepest call that is not of Backwater's class.
+/// Returns file and line of the deepest call of the user's own code, outside Backwater's class.
 fn place(py: Python<'_>, error: &PyErr) -> Option<String> {
     let ours = py.import("backwater.control").and_then(|module| module.getattr("__file__")).ok();
     let (mut found, mut next) = (None, error.traceback(py).map(Bound::into_any));
@@ -118,7 +119,7 @@ fn place(py: Python<'_>, error: &PyErr) -> Option<String> {
     found
 }
 
-/// Returns what has come out of the core instead of a result.
+/// Returns the failure that left the core as the payload of an unwinding.
 pub fn unwound(payload: Box<dyn Any + Send>) -> Failure {
     match payload.downcast::<Raised>() {
         Ok(raised) => Failure::Raised(raised),
@@ -126,18 +127,18 @@ pub fn unwound(payload: Box<dyn Any + Send>) -> Failure {
     }
 }
 
-/// What can come out of a call into the core.
+/// The ways in which a call into the core can fail.
 pub enum Failure {
     /// The scenario cannot be used.
     Scenario(Box<CoreError>),
-    /// The core panicked: what it said, and where.
+    /// The core panicked, with this message at this place.
     Defect(String),
-    /// Code of the user's has raised something.
+    /// The user's code raised an exception.
     Raised(Box<Raised>),
 }
 
 impl Failure {
-    /// The exception.
+    /// Returns the exception.
     pub fn raise(self, py: Python<'_>) -> PyErr {
         match self {
             Failure::Scenario(error) => scenario(py, &error),
@@ -149,7 +150,7 @@ impl Failure {
 
 /// Calls into the core; a panic is a [`Failure::Defect`].
 ///
-/// Whatever the closure borrows mutably must not be used after a defect: it may be half changed.
+/// After a defect, do not use values that the closure borrows mutably: they may be half changed.
 pub fn guarded<T>(call: impl FnOnce() -> Result<T, CoreError>) -> Result<T, Failure> {
     match panic::catch_unwind(AssertUnwindSafe(call)) {
         Ok(result) => result.map_err(|error| Failure::Scenario(Box::new(error))),
@@ -157,19 +158,20 @@ pub fn guarded<T>(call: impl FnOnce() -> Result<T, CoreError>) -> Result<T, Fail
     }
 }
 
-/// Calls into the core with the interpreter's lock held, for what is quick.
+/// Makes a quick call into the core, with the interpreter's lock held.
 pub fn call<T>(py: Python<'_>, call: impl FnOnce() -> Result<T, CoreError>) -> PyResult<T> {
     guarded(call).map_err(|failure| failure.raise(py))
 }
 
-/// Time between two looks at signals while the core works.
+/// Time between two checks for signals while the core works.
 const LOOK: Duration = Duration::from_millis(50);
 
-/// Stack of a thread in which the core works: as much as a program's first thread usually has.
+/// Stack of a thread in which the core works: the usual size of a program's first thread.
 const STACK: usize = 8 << 20;
 
-/// Calls into the core for what may take long: in a thread of its own, so that signals are heard meanwhile. What the handler of a signal
-/// raises is raised, and so is `KeyboardInterrupt` when `stop` gives true; the thread is left to itself then, and what it makes is dropped.
+/// Makes a long call into the core, in another thread, so that signals are handled meanwhile. If the handler of a
+/// signal raises, so does this; if `stop` returns true, it raises `KeyboardInterrupt`. The thread then works on alone,
+/// and its result is dropped.
 pub fn patiently<T: Send + 'static>(
     py: Python<'_>,
     stop: Option<&Bound<'_, PyAny>>,
@@ -178,9 +180,9 @@ pub fn patiently<T: Send + 'static>(
     let (done, result) = mpsc::channel();
     let work = move |rest: &dyn Fn()| {
         let outcome = guarded(call);
-        // Before the caller goes on, who may call again at once.
+        // Before the result is sent: the caller may call again at once.
         rest();
-        // Nobody listens any more after a signal.
+        // After a signal, nobody receives the result.
         drop(done.send(outcome));
     };
     elsewhere(Box::new(work)).map_err(PyOSError::new_err)?;
@@ -201,15 +203,16 @@ pub fn patiently<T: Send + 'static>(
     }
 }
 
-/// Work for another thread; it calls what it is given when it is about to be over.
+/// Work for another thread. It calls its argument just before it ends.
 type Work = Box<dyn FnOnce(&dyn Fn()) + Send>;
 
-/// Threads that wait for work, each with the process that it is of: to begin and end one for each run takes a tenth of a tiny run.
+/// Threads that wait for work, each with the process it belongs to. A new thread for each run would take a tenth of a
+/// tiny run's time.
 static INACTIVE: Mutex<Vec<(u32, mpsc::Sender<Work>)>> = Mutex::new(Vec::new());
 
-/// Has work done by a thread that waits for it, or by a new one.
+/// Gives work to a waiting thread, or to a new one.
 fn elsewhere(mut work: Work) -> io::Result<()> {
-    // After a fork the child has the list, but not its threads; and perhaps a lock that nobody will open.
+    // After a fork, the child has the list, but not its threads, and perhaps a lock that stays locked.
     let own = process::id();
     if let Ok(mut idle) = INACTIVE.try_lock() {
         idle.retain(|(process, _)| *process == own);
@@ -239,7 +242,7 @@ fn elsewhere(mut work: Work) -> io::Result<()> {
     thread::Builder::new().stack_size(STACK).spawn(live).map(drop)
 }
 
-/// A whole number from 0 to 2^64 - 1, as the value of `key`.
+/// Reads a whole number from 0 to 2^64 - 1, as the value of `key`.
 pub fn whole_number(value: &Bound<'_, PyAny>, key: &str) -> PyResult<u64> {
     value.extract().map_err(|_| {
         let text = value.str().map_or_else(|_| "?".to_owned(), |text| text.to_string_lossy().into_owned());

@@ -1,4 +1,4 @@
-//! Flow tables from Arrow: whatever integer and text types a data frame library chose for its columns.
+//! Flow tables from Arrow, with columns of all integer and text types that data frame libraries choose.
 
 use crate::arrow;
 use crate::columns::{at, integers, texts};
@@ -11,10 +11,10 @@ use backwater::{ScenarioError, TableFlow};
 use backwater_engine::Time;
 use pyo3::prelude::*;
 
-/// Most rows: 2 GB of memory.
+/// The most rows of a table: they take 2 GB of memory.
 const MOST_ROWS: usize = 20_000_000;
 
-/// Rows between two looks at signals: some milliseconds.
+/// Rows between two checks for signals: some milliseconds.
 const LOOK: usize = 1 << 16;
 
 const HINT: &str = "columns are id, src, dst, bytes, start_ps (whole numbers) and maybe class (0 to 7), path and ack_path (text), and link";
@@ -43,7 +43,7 @@ fn check(schema: &Schema) -> Result<(), ScenarioError> {
             return Err(ScenarioError::new("the flow table has no such column").key(*name).hint(HINT));
         }
     }
-    // pandas exports the row labels of a filtered frame under such a name.
+    // pandas exports the row labels of a filtered frame under a name like this.
     let foreign = |name: &str| !known.contains(&name) && !name.starts_with("__index_level_");
     match schema.fields().iter().find(|field| foreign(field.name())) {
         Some(field) => {
@@ -89,7 +89,7 @@ fn append(flows: &mut Vec<TableFlow>, batch: &RecordBatch) -> Result<(), Scenari
     Ok(())
 }
 
-/// Numbers up to `most` that may be missing: null is none.
+/// Returns numbers up to `most`; null becomes `None`.
 fn few(array: &dyn Array, name: &str, most: u16, what: &str, before: usize) -> Result<Vec<Option<u16>>, ScenarioError> {
     let number = |(row, value): (usize, Option<i128>)| match value {
         None => Ok(None),
@@ -98,7 +98,7 @@ fn few(array: &dyn Array, name: &str, most: u16, what: &str, before: usize) -> R
             small => Ok(small),
         },
     };
-    // pandas makes a column of whole numbers one of floats as soon as one is missing.
+    // If a value is missing, pandas turns a column of whole numbers into one of floats.
     if *array.data_type() == DataType::Float64 {
         let floats = array.as_primitive::<Float64Type>().iter().enumerate();
         let whole = |(row, value): (usize, Option<f64>)| match value.filter(|value| !value.is_nan()) {

@@ -1,4 +1,4 @@
-//! Files of other tools: what they are, and how they become scenarios.
+//! Recognises files of other tools, and imports them as scenarios.
 
 use crate::errors::{call, patiently};
 use backwater::ScenarioError;
@@ -13,7 +13,7 @@ use pyo3::prelude::*;
 use pyo3::types::PyDict;
 use std::path::PathBuf;
 
-/// An import's error as one of a scenario: the same attributes, and its text.
+/// Turns an import's error into one of a scenario, with the same attributes and text.
 fn as_scenario(error: ImportError) -> ScenarioError {
     let reason = match &error.value {
         Some(value) => format!("`{value}`: {}", error.reason),
@@ -23,7 +23,7 @@ fn as_scenario(error: ImportError) -> ScenarioError {
     ScenarioError { file: error.file, line, value: error.value, reason, hint: error.hint, ..ScenarioError::default() }
 }
 
-/// What PFC says of a link, for the import of a switch.
+/// Limits of PFC for a link, for the import of a switch.
 const PAUSES: Pauses = Pauses {
     longest_response: |bps| annex_n::longest_response(Rate(bps)).map(|time| time.0),
     headroom: |asked: Asked| {
@@ -36,7 +36,7 @@ const PAUSES: Pauses = Pauses {
     },
 };
 
-/// The kinds of files that can be imported.
+/// Return the kinds of files that can be imported, each with name, summary and source.
 #[pyfunction]
 pub fn formats(py: Python<'_>) -> PyResult<Vec<Bound<'_, PyDict>>> {
     let mut all = Vec::new();
@@ -52,14 +52,14 @@ pub fn formats(py: Python<'_>) -> PyResult<Vec<Bound<'_, PyDict>>> {
     Ok(all)
 }
 
-/// The kind of a file, or None.
+/// Return the kind of a file that can be imported, by its content; None: of no kind.
 #[pyfunction]
 pub fn recognise(py: Python<'_>, file: PathBuf) -> PyResult<Option<&'static str>> {
     call(py, || registry::recognise(&Source::file(file)).map_err(as_scenario))
         .map(|found| found.map(|(_, kind)| kind.name))
 }
 
-/// Turns files into a scenario's text, with tables in a folder.
+/// Turn files into the text of one scenario, and write its tables to `folder`.
 #[pyfunction]
 #[pyo3(signature = (
     files, folder, stem, *, kind=None, start_unit=None, from_ps=None, command=Vec::new(), fabric=None, servers=None, memory=None,

@@ -1,9 +1,9 @@
-//! What is in `backwater._core`: conversion and error mapping between the core and Python, no logic.
+//! The content of `backwater._core`: it converts values and errors between the core and Python, and has no logic.
 //!
 //! The contract is `python/backwater/_core.pyi`. Every entry point runs inside `errors::guarded`, so that a defect of the
 //! core becomes a Python exception and never a panic.
 
-// The macros of pyo3 give Python functions their Rust documentation; the .pyi holds what Python people read.
+// The macros of pyo3 give Python functions their Rust documentation. The .pyi has more for Python users.
 mod arrow;
 mod capture;
 mod columns;
@@ -27,11 +27,11 @@ static ALLOCATOR: memory::Memory = memory::Memory;
 
 pub use pyo3;
 
-/// Puts the core into an extension module.
+/// Adds the core's classes and functions to an extension module.
 ///
 /// # Errors
 ///
-/// What Python says where a name cannot be added.
+/// The error of Python, if it cannot add a name.
 pub fn fill(module: &Bound<'_, PyModule>) -> PyResult<()> {
     errors::keep_panics_quiet();
     let py = module.py();

@@ -1,6 +1,6 @@
-//! Memory for the core, and one sentence where the system refuses it.
+//! Memory for the core, and a one-line message if the system refuses it.
 //!
-//! Rust ends a program whose memory is refused with a trace of its stack, which says nothing to whoever has set the limit.
+//! If memory is refused, Rust prints a stack trace, which does not help a user who has set a limit.
 
 use std::alloc::{GlobalAlloc, Layout};
 use std::io::{self, IsTerminal, Write};
@@ -11,19 +11,19 @@ use tikv_jemallocator::Jemalloc as Source;
 #[cfg(not(target_os = "linux"))]
 use std::alloc::System as Source;
 
-/// What the command ends with where something went wrong, as `FAILED` of `backwater.cli`.
+/// The command's exit status after a failure, as `FAILED` of `backwater.cli`.
 const FAILED: i32 = 1;
 
 /// Shows a cursor that a line of progress has hidden (ECMA-48, DEC private mode 25).
 const CURSOR: &str = "\x1b[?25h";
 
-/// The allocator. A run of a large network lies in huge pages, which `.cargo/config.toml` asks of it when it is compiled.
+/// The allocator. It uses huge pages for a run of a large network, because `.cargo/config.toml` compiles it to do so.
 pub struct Memory;
 
-/// Where memory is from: a name for it, since both kinds are values without content.
+/// The allocator that supplies the memory. Both kinds are values without content, so one name serves for both.
 const SOURCE: Source = Source;
 
-// SAFETY: every call is passed on as it came, and what comes back is given as it is, or the process ends.
+// SAFETY: every call is passed on unchanged, and its result is returned unchanged, or the process ends.
 #[expect(unsafe_code, reason = "an allocator cannot be written without it")]
 unsafe impl GlobalAlloc for Memory {
     unsafe fn alloc(&self, layout: Layout) -> *mut u8 {
@@ -51,7 +51,7 @@ fn given(at: *mut u8, bytes: usize) -> *mut u8 {
     at
 }
 
-/// Says that memory was refused, and ends the process: no thread can go on, and none may be asked to clean up without memory.
+/// Reports that memory was refused, and ends the process: without memory, no thread can go on or clean up.
 #[cold]
 #[expect(unsafe_code, reason = "the standard library has no end of a process that runs nothing any more")]
 fn refused(bytes: usize) -> ! {
@@ -60,13 +60,13 @@ fn refused(bytes: usize) -> ! {
     }
     let mut out = io::stderr().lock();
     let cursor = if out.is_terminal() { CURSOR } else { "" };
-    // Nobody is left who could be told that this failed.
+    // No output is left to report this failure.
     let _ = reported(&mut out, cursor, bytes);
-    // SAFETY: it takes a number and does not come back.
+    // SAFETY: it takes a number and does not return.
     unsafe { _exit(FAILED) }
 }
 
-/// Writes the sentence, which takes no memory.
+/// Writes the message without taking memory.
 fn reported(out: &mut impl Write, cursor: &str, bytes: usize) -> io::Result<()> {
     writeln!(out, "{cursor}error: out of memory: the system refuses {bytes} B more")?;
     writeln!(out, "hint: is there a limit, as of `ulimit -v`? A smaller network, or fewer runs at a time, needs less")

@@ -12,13 +12,13 @@ use backwater_net::workload::graph::{Operations, Reader, Row, Task};
 use pyo3::prelude::*;
 use std::sync::Arc;
 
-/// Rows between two looks at signals: some tens of milliseconds.
+/// Rows between two checks for signals: some tens of milliseconds.
 const LOOK: usize = 1 << 16;
 
-/// Columns that a table cannot do without.
+/// The number of required columns.
 const NEEDED: usize = 3;
 
-/// Reads all rows of an object with `__arrow_c_stream__`; `origin` is what messages call it.
+/// Reads all rows of an object with `__arrow_c_stream__`. Messages call it `origin`.
 pub fn read(table: &Bound<'_, PyAny>, origin: &str) -> PyResult<Arc<Operations>> {
     let py = table.py();
     let stream = arrow::stream(table)?;
@@ -37,7 +37,7 @@ pub fn read(table: &Bound<'_, PyAny>, origin: &str) -> PyResult<Arc<Operations>>
     errors::patiently(py, None, move || reader.finish().map(Arc::new).map_err(|flaw| in_rows(flaw, &origin)))
 }
 
-/// Returns what a column is called in Arrow tables.
+/// Returns a column's name in Arrow tables.
 fn named(column: &str) -> String {
     if TIMES.contains(&column) { format!("{column}_ps") } else { column.to_owned() }
 }
@@ -46,7 +46,7 @@ fn check(schema: &Schema) -> Result<(), ScenarioError> {
     if let Some(missing) = COLUMNS[..NEEDED].iter().find(|name| schema.field_with_name(name).is_err()) {
         return Err(ScenarioError::new("the table of operations has no such column").key(*missing).hint(HINT));
     }
-    // pandas exports the row labels of a filtered frame under such a name.
+    // pandas exports the row labels of a filtered frame under a name like this.
     let known = |name: &str| COLUMNS.iter().any(|column| named(column) == name) || name.starts_with("__index_level_");
     match schema.fields().iter().find(|field| !known(field.name())) {
         Some(field) => {
@@ -57,7 +57,7 @@ fn check(schema: &Schema) -> Result<(), ScenarioError> {
     }
 }
 
-/// Adds rows, before which there are others.
+/// Adds rows. `before` is the number of rows before these.
 fn append(reader: &mut Reader, batch: &RecordBatch, before: usize, origin: &str) -> Result<(), ScenarioError> {
     let rows = batch.num_rows();
     let column = |name: &str| batch.column_by_name(&named(name)).map(AsRef::as_ref);

@@ -1,4 +1,4 @@
-//! Batches as a Parquet file, with what their schema says of each column.
+//! Writes batches as a Parquet file, with the metadata of their columns.
 
 use crate::arrow::Batch;
 use ::parquet::arrow::ArrowWriter;
@@ -15,16 +15,16 @@ use std::collections::HashMap;
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 use std::{iter, mem};
 
-/// The column of a series' tables that says of which run a row is.
+/// The column, in a series' tables, of a row's run.
 const RUN: &str = "run";
 
-/// So many rows, or batches, are made one before they are encoded: the runs of a series come with a few rows each, and each
-/// call of the encoder costs as much as hundreds of rows do.
+/// Rows, or batches, that are joined before they are encoded. The runs of a series have a few rows each, and each call
+/// of the encoder costs as much as hundreds of rows do.
 const ROWS: usize = 8192;
 const BATCHES: usize = 64;
 
-/// Octets of a column's distinct values up to which they are looked up in a dictionary. Names and sizes have few; of times nearly all
-/// differ, and a dictionary of them takes several times the memory of the column.
+/// Octets of a column's distinct values up to which they are encoded with a dictionary. Names and sizes have few
+/// distinct values. Nearly all times differ, and a dictionary of them takes several times the memory of the column.
 const DICTIONARY: usize = 64 << 10;
 
 /// A Parquet file of one table under construction, in memory.
@@ -34,7 +34,7 @@ pub struct Part(Mutex<Writing>);
 struct Writing {
     compressed: bool,
     writer: Option<ArrowWriter<Vec<u8>>>,
-    /// What is not encoded yet, and the seed of each of its rows, where they are to say it.
+    /// Batches that are not encoded yet, and the seed of each of their rows, if the file has the column `run`.
     batches: Vec<RecordBatch>,
     seeds: Vec<u64>,
     rows: usize,
@@ -51,20 +51,21 @@ impl Part {
         Part(Mutex::new(Writing { compressed, writer: None, batches: Vec::new(), seeds: Vec::new(), rows: 0 }))
     }
 
-    /// Adds a batch. With the seed of its run each row says so in a column of its own; a part has that of all batches or of none.
+    /// Add a batch; `run`: a seed for a column `run` of all its rows. A part has that column for all batches or for
+    /// none.
     #[pyo3(signature = (batch, run = None))]
     fn write(&self, py: Python<'_>, batch: &Batch, run: Option<u64>) -> PyResult<()> {
         let batch = batch.0.clone();
         py.detach(|| self.lock().take(batch, run)).map_err(|error| failed(&error))
     }
 
-    /// Octets that are encoded so far; of what is not written out yet an estimate.
+    /// The size so far, in B, with an estimate of rows that are not encoded yet.
     #[getter]
     fn nbytes(&self) -> usize {
         self.lock().writer.as_ref().map_or(0, |writer| writer.bytes_written() + writer.in_progress_size())
     }
 
-    /// Ends the file and gives its octets; none if nothing was written since it was begun or ended.
+    /// End the file and return its content; empty if nothing was written.
     fn close<'py>(&self, py: Python<'py>) -> PyResult<Bound<'py, PyBytes>> {
         let octets = py.detach(|| self.lock().close());
         octets.map(|octets| PyBytes::new(py, &octets)).map_err(|error| failed(&error))
@@ -113,7 +114,7 @@ fn begun(batch: &RecordBatch, compressed: bool) -> Result<ArrowWriter<Vec<u8>>> 
     ArrowWriter::try_new(Vec::new(), batch.schema(), Some(properties))
 }
 
-/// A batch with the seed of its run in every row.
+/// Returns a batch with the seed of its run in every row.
 fn of_runs(batch: &RecordBatch, seeds: Vec<u64>) -> Result<RecordBatch> {
     let schema = batch.schema();
     let text = |key: &str, value: &str| (key.to_owned(), value.to_owned());

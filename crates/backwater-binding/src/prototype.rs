@@ -1,4 +1,4 @@
-//! Controls of prototypes that are Python classes.
+//! Controls of prototypes, written as Python classes.
 
 use crate::errors::Raised;
 use backwater_engine::Time;
@@ -12,18 +12,22 @@ use std::collections::BTreeMap;
 use std::panic;
 use std::sync::Arc;
 
-/// The table of a scenario that names a control.
+/// The table of a scenario for the mechanism that runs a `backwater.Control`.
 pub const TABLE: &str = Prototype::NAME;
 
-/// What an acknowledgement tells.
+/// An acknowledgement, as a hook of a `backwater.Control` gets it.
 #[pyclass(frozen, get_all, module = "backwater._core")]
 pub struct Acknowledgement {
+    /// Payload that the receiver has received so far, in bytes.
     received_bytes: u64,
+    /// Time since the acknowledged packet was sent, in ps.
     rtt_ps: u64,
+    /// True if that packet was marked.
     marked: bool,
 }
 
-/// Offers a class to all scenarios of this process. `parameters`: the names of its own; `marks`: it has a hook for them.
+/// Offers a class to all scenarios of this process. `parameters`: the names of its parameters; `marks`: it has a hook
+/// for marks.
 pub fn offer_class(name: &str, class: &Bound<'_, PyAny>, parameters: Vec<String>, marks: bool) {
     let class = Arc::new(class.clone().unbind());
     let make = move |parameters: &BTreeMap<String, f64>| -> Box<dyn Control> {
@@ -37,11 +41,11 @@ pub fn offer_class(name: &str, class: &Bound<'_, PyAny>, parameters: Vec<String>
 struct OfClass {
     class: Arc<Py<PyAny>>,
     parameters: BTreeMap<String, f64>,
-    /// It has a hook of its own for marks.
+    /// True if the class has a hook for marks.
     marks: bool,
     /// `None`: the flow has not begun.
     control: Option<Py<PyAny>>,
-    /// Numbers of the hosts that it is between.
+    /// Numbers of the flow's sender and receiver.
     ends: (u32, u32),
 }
 
@@ -55,7 +59,8 @@ impl Control for OfClass {
                 let class = self.class.bind(py).getattr(intern!(py, "__name__"));
                 let class = class.map_or_else(|_| "?".to_owned(), |name| name.to_string());
                 let of = format!("control `{class}` of a flow from host {} to host {}", self.ends.0, self.ends.1);
-                // What the run would come to without an answer means nothing. The hook that tells of panics is not called.
+                // Without an answer, the run's results would mean nothing. `resume_unwind` does not call the hook that
+                // reports panics.
                 panic::resume_unwind(Box::new(Raised { of, hook: self.hook(event), time: now, error }))
             })
         })
@@ -63,7 +68,7 @@ impl Control for OfClass {
 }
 
 impl OfClass {
-    /// Returns whether the class hears of an acknowledgement by its hook for marks.
+    /// Returns whether the class gets an acknowledgement in its hook for marks.
     fn as_mark(&self, ack: &Ack<'_>) -> bool {
         ack.marked && self.marks
     }
@@ -120,7 +125,7 @@ impl OfClass {
     }
 }
 
-/// Sees that a hook has acted: what a generator or a coroutine would do, nobody has it do.
+/// Refuses the result of a generator or a coroutine: nothing would run its body.
 fn acted(given: &Bound<'_, PyAny>) -> PyResult<()> {
     let kind = given.get_type().name()?.to_string_lossy().into_owned();
     if matches!(kind.as_str(), "generator" | "coroutine" | "async_generator") {
@@ -131,13 +136,13 @@ fn acted(given: &Bound<'_, PyAny>) -> PyResult<()> {
     Ok(())
 }
 
-/// A window or a rate that a control has set.
+/// Returns a window or a rate that a control has set.
 fn bound(control: &Bound<'_, PyAny>, name: &Bound<'_, pyo3::types::PyString>) -> PyResult<Option<f64>> {
     let value = control.getattr(name)?;
     if value.is_none() {
         return Ok(None);
     }
-    // Python's own truth values are numbers, and those of numpy can be made some.
+    // Python's booleans are numbers, and those of numpy convert to numbers.
     let truth = value.get_type().name()?.to_string_lossy().starts_with("bool");
     let number = value.extract::<f64>().ok().filter(|number| number.is_finite() && *number >= 0.0 && !truth);
     number.map(Some).ok_or_else(|| {
@@ -146,7 +151,7 @@ fn bound(control: &Bound<'_, PyAny>, name: &Bound<'_, pyo3::types::PyString>) ->
     })
 }
 
-/// Timers that were set, each a delay in ps and a token; they are taken off the list.
+/// Takes the timers that were set off the list: each is a delay in ps and a token.
 fn armed(timers: &Bound<'_, PyAny>) -> PyResult<Vec<(Time, u16)>> {
     let all: Vec<(u64, u16)> = timers.extract()?;
     timers.call_method0(intern!(timers.py(), "clear"))?;

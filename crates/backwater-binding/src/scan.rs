@@ -1,5 +1,5 @@
-//! Rows of a result table, in memory or in Parquet files, which are read a batch at a time: a number of them takes the memory of a batch, however
-//! many rows there are.
+//! Rows of a result table, in memory or in Parquet files. Files are read a batch at a time, so that memory does not
+//! grow with the number of rows.
 
 use crate::arrow::Batch;
 use ::parquet::arrow::ProjectionMask;
@@ -20,10 +20,11 @@ use std::{mem, slice};
 
 /// Rows that are decoded at once.
 const ROWS: usize = 8192;
-/// A value is found digit by digit: a pass over the rows for each, and a count for each value that a digit may have.
+/// Bits of a digit. `at` finds a value digit by digit: it reads all rows for each digit, and counts the values of that
+/// digit.
 const DIGIT: u32 = 16;
 
-/// A file, and which rows of it.
+/// A file, the number of its first row, and how many rows.
 type Slice = (PathBuf, usize, Option<usize>);
 
 /// A value of a column.
@@ -33,7 +34,7 @@ enum Cell {
     Text(String),
 }
 
-/// What rows are wanted.
+/// A condition on the values of a column.
 #[derive(Clone, Debug)]
 enum Wanted {
     Equal(Cell),
@@ -41,14 +42,16 @@ enum Wanted {
     Above(i128),
 }
 
-/// Where rows are.
+/// The place of the rows.
 #[derive(Clone)]
 enum Source {
     Files(Arc<[Slice]>),
     Memory(Arc<[RecordBatch]>),
 }
 
-/// Rows of a table.
+/// Rows of a result table, whose files are read a batch at a time.
+///
+/// Methods raise ValueError if a file or a column is missing or damaged.
 #[pyclass(frozen, module = "backwater._core")]
 pub struct Scan {
     source: Source,
@@ -59,7 +62,8 @@ fn failed(file: &Path, error: impl std::fmt::Display) -> PyErr {
     PyValueError::new_err(format!("{}: {error}", file.display()))
 }
 
-/// Opens a file of a table, which has columns of it, each once, and of the table's types. The error says the reason alone.
+/// Opens a file with columns of a table: at least one, each at most once, and of the table's types. The error is the
+/// reason alone.
 fn open(file: &Path, table: &Table) -> Result<ParquetRecordBatchReaderBuilder<File>, String> {
     let opened = File::open(file).map_err(|error| error.to_string())?;
     let found = ParquetRecordBatchReaderBuilder::try_new(opened).map_err(|error| error.to_string())?;
@@ -85,7 +89,7 @@ fn named(table: &str) -> PyResult<&'static Table> {
     found.ok_or_else(|| PyValueError::new_err(format!("{table}: there is no such table")))
 }
 
-/// What is wrong with a file of a table; none: nothing that its columns show.
+/// Return what is wrong with the columns of a Parquet file of a table; None: nothing.
 #[pyfunction]
 pub fn check_part(file: PathBuf, table: &str) -> PyResult<Option<String>> {
     Ok(open(&file, named(table)?).err())
@@ -104,33 +108,34 @@ impl Scan {
         Ok(Scan { source: Source::Files(slices.into()), wanted: Vec::new() })
     }
 
-    /// The rows of batches.
+    /// Return the rows of batches.
     #[staticmethod]
     fn of(batches: Vec<PyRef<'_, Batch>>) -> Scan {
         let batches = batches.iter().map(|batch| batch.0.clone()).collect();
         Scan { source: Source::Memory(batches), wanted: Vec::new() }
     }
 
-    /// The rows with this value in a column.
+    /// Return the rows with this value in a column.
     fn only(&self, name: &str, value: Cell) -> Scan {
         self.and(name, Wanted::Equal(value))
     }
 
-    /// The rows that have a value in a column.
+    /// Return the rows that have a value in a column.
     fn known(&self, name: &str) -> Scan {
         self.and(name, Wanted::Known)
     }
 
-    /// The rows with more than a limit in a column.
+    /// Return the rows with more than a limit in a column of whole numbers.
     fn above(&self, name: &str, limit: i128) -> Scan {
         self.and(name, Wanted::Above(limit))
     }
 
+    /// Return the number of rows.
     fn __len__(&self, py: Python<'_>) -> PyResult<usize> {
         py.detach(|| self.read(&[]).map(|batch| batch.map(|(_, rows)| rows.len())).sum())
     }
 
-    /// The sum of a column of whole numbers; 0 of nothing.
+    /// Return the sum of a column of whole numbers; 0 without rows.
     fn total(&self, py: Python<'_>, name: &str) -> PyResult<i128> {
         py.detach(|| {
             self.read(&[name])
@@ -141,7 +146,8 @@ impl Scan {
         })
     }
 
-    /// The combinations of values that there are, in the order in which they first come, or by the least value that they have in the column `by`.
+    /// Return the distinct combinations of values, in the order of their first rows. `by`: the column that orders the
+    /// rows for this.
     #[pyo3(signature = (names, by = None))]
     fn distinct<'py>(
         &self,
@@ -153,7 +159,7 @@ impl Scan {
         found.into_iter().map(|cells| PyTuple::new(py, cells.into_iter().map(value_of))).collect()
     }
 
-    /// A column's value in the first row, or in the first with the least value in the column `by`; none of nothing.
+    /// Return a column's value in the first row, or in the first with the least of `by`; None without rows.
     #[pyo3(signature = (name, by = None))]
     fn first(&self, py: Python<'_>, name: &str, by: Option<&str>) -> PyResult<Option<Value>> {
         let found = py.detach(|| -> PyResult<Option<(i128, Option<Cell>)>> {
@@ -174,7 +180,8 @@ impl Scan {
         Ok(found.and_then(|(_, cell)| value_of(cell)))
     }
 
-    /// The values of a column at these places of their ascending order. Raises `IndexError` if there are not so many.
+    /// Return a column's numbers at places, from 0, of their ascending order. Raises `IndexError` for a place beyond
+    /// the last.
     fn at(&self, py: Python<'_>, name: &str, places: Vec<u64>) -> PyResult<Vec<Value>> {
         py.detach(|| {
             let (keys, kind) = self.select(name, &places)?;
@@ -182,7 +189,7 @@ impl Scan {
         })
     }
 
-    /// The values of a column that there are, in lists.
+    /// Yield a column's numbers, those of a batch at a time, in the order of rows.
     fn values(&self, name: &str) -> Values {
         Values { name: name.to_owned(), read: Mutex::new(self.read(&[name])) }
     }
@@ -223,7 +230,8 @@ impl Scan {
         Ok(found.into_iter().map(|(cells, _)| cells).collect())
     }
 
-    /// The keys at these places of their order, and the column's type: digit by digit, from the highest.
+    /// Returns the keys at these places of their order, and the column's type. It finds them digit by digit, from the
+    /// highest.
     fn select(&self, name: &str, places: &[u64]) -> PyResult<(Vec<u64>, DataType)> {
         let mut found: Vec<(u64, u64)> = places.iter().map(|place| (0, *place)).collect();
         let mut kind = DataType::Null;
@@ -257,7 +265,7 @@ impl Scan {
     }
 }
 
-/// Values of a column in lists, a list a batch.
+/// The numbers of a column, those of a batch at a time.
 #[pyclass(frozen, module = "backwater._core")]
 pub struct Values {
     name: String,
@@ -282,7 +290,7 @@ impl Values {
     }
 }
 
-/// Batches of some columns, and which of their rows are wanted.
+/// Batches of some columns, and which rows of each are wanted.
 struct Reading {
     source: Source,
     next: usize,
@@ -369,7 +377,7 @@ fn no_number(name: &str, kind: &DataType) -> PyErr {
     PyValueError::new_err(format!("{name} is {kind}, and no number"))
 }
 
-/// The whole numbers of a column in these rows.
+/// Returns the whole numbers of a column in these rows.
 fn wholes(batch: &RecordBatch, name: &str, rows: &[usize]) -> PyResult<Vec<Option<i128>>> {
     fn of<T: ArrowPrimitiveType>(array: &dyn Array, rows: &[usize]) -> Vec<Option<i128>>
     where
@@ -399,10 +407,10 @@ fn cell(batch: &RecordBatch, name: &str, row: usize) -> PyResult<Option<Cell>> {
     Ok(wholes(batch, name, slice::from_ref(&row))?[0].map(Cell::Whole))
 }
 
-/// The highest bit, by which numbers below zero come first.
+/// The highest bit: flipping it sorts negative numbers first.
 const SIGN: u64 = 1 << 63;
 
-/// The numbers of a column in these rows, where there are any, as keys of the same order.
+/// Returns the numbers of a column in these rows, without nulls, as keys of the same order.
 fn keys(batch: &RecordBatch, name: &str, rows: &[usize]) -> PyResult<Vec<u64>> {
     fn of<T: ArrowPrimitiveType>(array: &dyn Array, rows: &[usize], key: impl Fn(T::Native) -> u64) -> Vec<u64> {
         let values = array.as_primitive::<T>();
@@ -422,7 +430,7 @@ fn keys(batch: &RecordBatch, name: &str, rows: &[usize]) -> PyResult<Vec<u64>> {
     })
 }
 
-/// The number of a key.
+/// Returns the number of a key.
 fn number_of(key: u64, kind: &DataType) -> Value {
     match kind {
         DataType::Int64 => Value::Signed((key ^ SIGN) as i64),

@@ -1,4 +1,4 @@
-//! `Scenario`.
+//! `Scenario`: a scenario as read, for Python.
 
 use crate::capture::Capture;
 use crate::describe::python;
@@ -15,14 +15,14 @@ use pyo3::types::{PyBytes, PyDict};
 use std::path::{Path, PathBuf};
 use std::sync::{Arc, OnceLock};
 
-/// A scenario as read; every change gives a new object.
+/// A scenario as read. Every change returns a new object.
 #[pyclass(frozen, module = "backwater._core")]
 pub struct Scenario(Arc<Read>);
 
-/// What has been read, for threads that may outlive the object.
+/// The scenario as read, for threads that may outlive the object.
 pub struct Read {
     scenario: backwater::Scenario,
-    /// Resolving reads nothing but the scenario, so once is enough.
+    /// Resolving reads nothing but the scenario, so it is done once.
     resolved: OnceLock<Arc<Checked>>,
 }
 
@@ -48,12 +48,14 @@ impl Read {
 
 #[pymethods]
 impl Scenario {
+    /// Read a scenario from a file.
     #[staticmethod]
     fn from_file(py: Python<'_>, path: &str) -> PyResult<Scenario> {
         let path = PathBuf::from(path);
         patiently(py, None, move || backwater::Scenario::load(&path).map(Scenario::new))
     }
 
+    /// Read TOML text; names of files in it are relative to the directory `base`.
     #[staticmethod]
     #[pyo3(signature = (text, origin = "<text>", base = "."))]
     fn from_text(py: Python<'_>, text: &str, origin: &str, base: &str) -> PyResult<Scenario> {
@@ -61,14 +63,19 @@ impl Scenario {
         patiently(py, None, move || backwater::Scenario::from_text(&text, &origin, &base).map(Scenario::new))
     }
 
+    /// Merge the table `[variant.NAME]` of the file over the scenario.
     fn with_variant(&self, py: Python<'_>, name: &str) -> PyResult<Scenario> {
         call(py, || self.0.scenario.with_variant(name).map(Scenario::new))
     }
 
+    /// Switch a mechanism on, with the scenario's values for it, else its defaults.
     fn with_mechanism(&self, py: Python<'_>, name: &str) -> PyResult<Scenario> {
         call(py, || self.0.scenario.with_mechanism(name).map(Scenario::new))
     }
 
+    /// Override one dotted key; `value` is TOML text, and a bare word or quantity is a string.
+    ///
+    /// If the key's mechanism is off, the key is skipped with `where_on`, else an error once the scenario is used.
     #[pyo3(signature = (key, value, *, where_on = false))]
     fn with_set(&self, py: Python<'_>, key: &str, value: &str, where_on: bool) -> PyResult<Scenario> {
         let (read, key, value) = (self.read(), key.to_owned(), value.to_owned());
@@ -81,42 +88,51 @@ impl Scenario {
         })
     }
 
-    /// Offers a class; the scenario may then name it as its control.
+    /// Offer a class under a name, which the scenario may then use as its control.
+    ///
+    /// `parameters`: the names of its parameters; `marks`: it has a hook for marks.
     fn with_control(&self, name: &str, class: &Bound<'_, PyAny>, parameters: Vec<String>, marks: bool) -> Scenario {
         offer_class(name, class, parameters, marks);
         Scenario::new(self.0.scenario.clone())
     }
 
+    /// Add a group of flows from an Arrow stream.
     fn with_flows(&self, table: &Bound<'_, PyAny>, label: &str) -> PyResult<Scenario> {
         let rows: Arc<[backwater::TableFlow]> = flows::read(table)?.into();
         call(table.py(), || Ok(Scenario::new(self.0.scenario.with_flows(label, rows))))
     }
 
+    /// Supply the rows of the Parquet file in `flow_table`, for all groups that name it.
     fn with_table(&self, table: &Bound<'_, PyAny>, path: &str) -> PyResult<Scenario> {
         let rows: Arc<[backwater::TableFlow]> = flows::read(table)?.into();
         call(table.py(), || Ok(Scenario::new(self.0.scenario.with_table(Path::new(path), rows))))
     }
 
+    /// Supply the rows of the Parquet file in `operation_table`, for all jobs that name it.
     fn with_operations(&self, table: &Bound<'_, PyAny>, path: &str) -> PyResult<Scenario> {
         let operations = operations::read(table, path)?;
         call(table.py(), || Ok(Scenario::new(self.0.scenario.with_operations(Path::new(path), operations))))
     }
 
+    /// The text that it was read from, without changes.
     #[getter]
     fn text(&self) -> &str {
         self.0.scenario.text()
     }
 
+    /// The title of the scenario.
     #[getter]
     fn title(&self, py: Python<'_>) -> PyResult<String> {
         call(py, || Ok(self.0.scenario.title()))
     }
 
+    /// The names of its variants.
     #[getter]
     fn variants(&self, py: Python<'_>) -> PyResult<Vec<String>> {
         call(py, || Ok(self.0.scenario.variants()))
     }
 
+    /// Settings of mechanisms that are off, each with key, value, mechanism and reason.
     #[getter]
     fn skipped<'py>(&self, py: Python<'py>) -> PyResult<Vec<Bound<'py, PyDict>>> {
         let setting = |one: &backwater::Skipped| {
@@ -130,22 +146,27 @@ impl Scenario {
         self.0.scenario.skipped().iter().map(setting).collect()
     }
 
+    /// The seed of the scenario.
     #[getter]
     fn seed(&self, py: Python<'_>) -> PyResult<u64> {
         call(py, || Ok(self.0.scenario.seed()))
     }
 
+    /// The absolute path of a Parquet flow table that has not been read yet; None: all have.
     #[getter]
     fn flow_table(&self, py: Python<'_>) -> PyResult<Option<String>> {
         call(py, || Ok(self.0.scenario.flow_table().map(|path| path.display().to_string())))
     }
 
+    /// The absolute path of a Parquet table of operations, as `flow_table`.
     #[getter]
     fn operation_table(&self, py: Python<'_>) -> PyResult<Option<String>> {
         call(py, || Ok(self.0.scenario.operation_table().map(|path| path.display().to_string())))
     }
 
-    /// Builds the whole run and drops it: whatever `start` could refuse is refused here, but for a capture's file.
+    /// Check everything, and return the warnings, each with key, value, reason and hint.
+    ///
+    /// It builds the whole run and drops it, to refuse all that `start` could refuse, except a capture's file.
     #[pyo3(signature = (capture = None))]
     fn check<'py>(&self, py: Python<'py>, capture: Option<Py<Capture>>) -> PyResult<Vec<Bound<'py, PyDict>>> {
         let read = self.read();
@@ -168,17 +189,19 @@ impl Scenario {
         resolved.warnings.iter().map(warning).collect()
     }
 
-    /// Which flows each control has, where one is confined to some.
+    /// Return the flows of each control that has only some, as (mechanism, flows in words).
     fn controls(&self, py: Python<'_>) -> PyResult<Vec<(&'static str, String)>> {
         let read = self.read();
         patiently(py, None, move || Ok(read.resolved()?.controls()))
     }
 
+    /// Return every value, defaults included, as the text of a scenario.
     fn resolved_toml(&self, py: Python<'_>) -> PyResult<String> {
         let read = self.read();
         patiently(py, None, move || Ok(read.resolved()?.resolved().to_toml()))
     }
 
+    /// Return every value and where it came from, each with key, value and origin.
     fn values<'py>(&self, py: Python<'py>) -> PyResult<Vec<Bound<'py, PyDict>>> {
         let read = self.read();
         let values = patiently(py, None, move || Ok(read.resolved()?.resolved().values()))?;
@@ -192,14 +215,14 @@ impl Scenario {
         values.iter().map(value).collect()
     }
 
-    /// What the scenario answers of the questions of a mechanism.
+    /// Return the scenario's answers to the questions of a mechanism, quantities as text.
     fn facts<'py>(&self, py: Python<'py>, mechanism: String) -> PyResult<Bound<'py, PyAny>> {
         let read = self.read();
         let facts = patiently(py, None, move || facts_of_draft(&read.scenario.draft()?, &mechanism))?;
         python(py, &facts)
     }
 
-    /// What the scenario looks like: `nodes` (name, tier, host), `links` and the `flows` that are known beforehand.
+    /// Return the network, with the first `most` flows of each source.
     fn sketch<'py>(&self, py: Python<'py>, seed: u64, most: usize) -> PyResult<Bound<'py, PyDict>> {
         let read = self.read();
         let sketch = patiently(py, None, move || sketch(&*read.resolved()?, seed, most))?;
@@ -214,8 +237,11 @@ impl Scenario {
         Ok(dict)
     }
 
-    /// Builds the network, to be run on up to `threads` threads. `stop` is asked meanwhile whether to give up. `saved`: from where to
-    /// go on, the state of a run of another scenario, that one, and the keys by which this one differs.
+    /// Build the network, and return the simulation at its start.
+    ///
+    /// `stop` is called meanwhile, and raises `KeyboardInterrupt` here once it returns true. `threads`: how many the
+    /// run may use. `saved` continues a run of another scenario: its state, that scenario, and the keys in which this
+    /// one differs.
     #[pyo3(signature = (seed = None, capture = None, stop = None, threads = 1, saved = None))]
     fn start(
         &self,

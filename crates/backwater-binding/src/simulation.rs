@@ -1,4 +1,4 @@
-//! `Simulation`: a run in progress, driven in slices of wall time.
+//! `Simulation`: a run in progress, which Python advances by slices of wall time.
 
 use crate::arrow::{self, Batch};
 use crate::capture::{self, Capture};
@@ -23,63 +23,72 @@ use std::panic::{self, AssertUnwindSafe};
 use std::sync::{Arc, Mutex, MutexGuard, TryLockError};
 use std::time::{Duration, Instant};
 
-/// Events between two looks at the clock: about 10 ms.
+/// Events between two readings of the clock: about 10 ms.
 const SLICE: u64 = 50_000;
 
-/// Longest time that a row waits for its batch to fill: what a killed run loses, beside the open part file.
+/// Longest time that a row waits for its batch to fill. A killed run loses these rows, and the open part file.
 const PATIENCE: Duration = Duration::from_secs(1);
 
-/// A run in progress.
+/// A run in progress. Create and use it within one thread; each thread may have its own.
 #[pyclass(frozen, module = "backwater._core")]
 pub struct Simulation {
-    /// Never waited for: who finds it locked uses the simulation in two threads at once, and is told so.
+    /// Nobody waits for this lock. A thread that finds it locked gets an error: two threads use the simulation at once.
     run: Mutex<Run>,
 }
 
 struct Run {
     network: Parallel<Config>,
-    /// As many threads as were asked for.
+    /// The number of threads requested.
     threads: usize,
     tables: Tables,
     capture: Option<backwater::capture::Capture<File>>,
     end: Option<Time>,
     flows_total: Option<u64>,
-    /// As of the last slice: what is known even after a defect.
+    /// As of the last slice, so that it is known even after a defect.
     progress: Progress,
     over: bool,
-    /// Ended by its user, or by a promise that it broke.
+    /// True if the run ended early: its user stopped it, or it broke a promise.
     cut: bool,
-    /// A defect has left the network in an unknown state.
+    /// True if a defect has left the network in an unknown state.
     defective: bool,
     handed_over: Instant,
-    /// All events up to the time that was asked for have been handled, and none after it.
+    /// True once all events up to the requested time are over, and none after it.
     reached: bool,
 }
 
-/// A run that was saved: its state, its scenario, and the keys that have other values from then on.
+/// A saved run: its state, its scenario, and the keys whose values change from then on.
 pub struct Saved {
     pub state: Vec<u8>,
     pub scenario: Arc<Checked>,
     pub keys: Vec<String>,
 }
 
-/// Where a run stands.
+/// The progress of a run. A hop is one frame sent on one link, ACKs included.
 #[pyclass(frozen, get_all, module = "backwater._core")]
 pub struct Status {
+    /// True once the run has ended.
     done: bool,
+    /// True once all events up to the time in `until_ps` are over, and none after it.
     reached: bool,
+    /// The simulated time, in ps.
     time_ps: u64,
+    /// The simulated time at which the run ends at the latest, in ps; None: without a limit.
     end_ps: Option<u64>,
+    /// Events so far.
     events: u64,
+    /// Hops of all frames.
     hops: u64,
+    /// Hops of data frames.
     data_hops: u64,
+    /// Flows that have completed.
     flows_done: u64,
+    /// How many flows the run will have; None: unknown.
     flows_total: Option<u64>,
 }
 
 impl Simulation {
-    /// Builds the network of a scenario, to be run on up to so many threads. `capture`: what is captured, and whether its file is
-    /// begun, or only looked at whether it could be.
+    /// Builds the network of a scenario, for up to `threads` threads. `capture`: what to capture, and whether to begin
+    /// its file or only to check its ports.
     pub fn build(
         resolved: &Checked,
         seed: u64,
@@ -141,30 +150,29 @@ impl Simulation {
     }
 }
 
-/// Whether a capture's file is begun.
+/// The choice to begin a capture's file, or only to check its ports.
 #[derive(Clone, Copy, PartialEq, Eq)]
 pub enum Begin {
-    /// Only its ports are looked up.
+    /// Look up its ports only.
     No,
-    /// An earlier file in its place is replaced.
+    /// Begin the file, and replace an existing one.
     Now,
 }
 
-/// How a slice ended, other than well.
+/// A failure that ended a slice.
 enum Mishap {
     Broken(Broken),
-    /// A panic, or what code of the user's has raised.
+    /// A panic, or an exception of the user's code.
     Unwound(Failure),
     /// The capture cannot be written.
     Capture(io::Error),
 }
 
 impl Run {
-    /// Runs for about `wall`, then returns; at the end of the run its last rows are in the tables. It
-    /// goes no further than `until`.
+    /// Runs for about `wall`, no further than `until`. At the end of the run, its last rows are in the tables.
     fn advance(&mut self, wall: Duration, until: Option<Time>) -> Result<(), Mishap> {
         let result = self.slices(wall, until);
-        // Not at the end of a run alone: what is killed leaves a file that can be read so far.
+        // Not only at the end of a run: if it is killed, its capture can be read up to here.
         let flushed = self.capture.as_mut().map_or(Ok(()), |capture| capture.flush());
         result.and(flushed.map_err(Mishap::Capture))
     }
@@ -201,7 +209,7 @@ impl Run {
         Ok(())
     }
 
-    /// Alone on it while it is saved: a network is not to be looked at by two threads.
+    /// Saves the state. It borrows the run mutably, because two threads must not read a network at once.
     fn save(&mut self) -> Result<Vec<u8>, ScenarioError> {
         resume_changes::save(&self.network, &self.tables)
     }
@@ -223,7 +231,7 @@ impl Run {
         Ok(())
     }
 
-    /// Calls into the network, which is never called again after a panic.
+    /// Calls into the network, and never again after a panic.
     fn guarded<T>(&mut self, call: impl FnOnce(&mut Run) -> T) -> Result<T, Mishap> {
         panic::catch_unwind(AssertUnwindSafe(|| call(self))).map_err(|payload| {
             self.over = true;
@@ -258,6 +266,9 @@ impl Run {
 
 #[pymethods]
 impl Simulation {
+    /// Simulate for about `wall_ms` ms of wall time, without the interpreter's lock.
+    ///
+    /// With `until_ps`, no event after that time is handled, and the status has `reached` once all others are.
     #[pyo3(signature = (wall_ms, until_ps = None))]
     fn advance(&self, py: Python<'_>, wall_ms: u64, until_ps: Option<u64>) -> PyResult<Status> {
         let mut run = self.lock()?;
@@ -266,7 +277,7 @@ impl Simulation {
         result.map(|()| run.status()).map_err(|mishap| run.raise(py, mishap))
     }
 
-    /// What the run has come to. All batches have been taken, those included that are not full.
+    /// Return the state of the run, for `Scenario.start`; take all its batches before.
     fn save<'py>(&self, py: Python<'py>) -> PyResult<Bound<'py, PyBytes>> {
         let mut run = self.lock()?;
         let run = &mut *run;
@@ -274,6 +285,9 @@ impl Simulation {
         saved.map(|octets| PyBytes::new(py, &octets)).map_err(|failure| failure.raise(py))
     }
 
+    /// Return the batches closed since the last call, as (table, batch).
+    ///
+    /// With `partial`, those that are not full are closed, too.
     #[pyo3(signature = (partial = false))]
     fn batches(&self, partial: bool) -> PyResult<Vec<(&'static str, Batch)>> {
         let mut run = self.lock()?;
@@ -286,17 +300,19 @@ impl Simulation {
         Ok(taken.into_iter().map(|(table, batch)| (table, Batch(batch))).collect())
     }
 
+    /// End the run here: flush unfinished flows and port totals to `batches`.
     fn stop(&self, py: Python<'_>) -> PyResult<()> {
         let mut run = self.lock()?;
         run.cut |= !run.over;
         run.finish().map_err(|mishap| run.raise(py, mishap))
     }
 
+    /// Return totals after the end: fingerprint, time_ps, events, hops, flows, drops, loads.
     fn summary<'py>(&self, py: Python<'py>) -> PyResult<Bound<'py, PyDict>> {
         let run = self.lock()?;
         let progress = &run.progress;
         let summary = PyDict::new(py);
-        // As text: JSON readers lose the last bits of a 64-bit number.
+        // As text, because JSON readers lose the last bits of a 64-bit number.
         let fingerprint = (!run.defective).then(|| format!("{:016x}", run.network.fingerprint()));
         summary.set_item("fingerprint", fingerprint)?;
         if run.threads > 1 {
