@@ -1,4 +1,4 @@
-//! A stack as deep as nested scenarios need: the linker's own choice is 1 MiB.
+//! Asks for a stack that is deep enough for nested scenarios. The linker's default is 1 MiB.
 
 fn main() {
     println!("cargo:rerun-if-changed=build.rs");

@@ -1,4 +1,4 @@
-//! What stands in `#[param(…)]`.
+//! The arguments of `#[param(…)]`.
 
 use syn::parse::{Parse, ParseStream};
 use syn::{Attribute, Expr, ExprLit, Field, Ident, Lit, LitStr, RangeLimits, Token, Type};
@@ -10,7 +10,7 @@ pub struct Declaration {
     pub default: Option<Expr>,
     pub range: Option<Range>,
     pub bounds: Option<Range>,
-    /// True if `range` is that of each entry.
+    /// True if `range` applies to each entry of the field.
     pub each: bool,
     pub range_text: Option<LitStr>,
     pub up_to: Option<LitStr>,
@@ -18,11 +18,11 @@ pub struct Declaration {
     pub symbol: Option<LitStr>,
     pub unit: Option<LitStr>,
     pub alias: Option<LitStr>,
-    /// True if a value may be given for each direction of a link.
+    /// True if each direction of a link may have its own value.
     pub per_direction: bool,
 }
 
-/// A range of Rust, whose first value may be left out.
+/// A Rust range. With `above`, its first value is excluded.
 pub struct Range {
     pub above: bool,
     pub least: Option<Expr>,
@@ -31,7 +31,7 @@ pub struct Range {
 }
 
 impl Declaration {
-    /// Takes the declaration off the field; none: it is no parameter, but a table of its own.
+    /// Removes the declaration from the field, and returns it. `None`: the field is not a parameter, but a table.
     pub fn take(field: &mut Field) -> syn::Result<Option<Declaration>> {
         let (own, others) =
             std::mem::take(&mut field.attrs).into_iter().partition(|a: &Attribute| a.path().is_ident("param"));
@@ -103,7 +103,7 @@ impl Parse for Range {
     }
 }
 
-/// The type of one value of a field: what is in its `Option`, its `Vec` or its `PerDirection`.
+/// Returns the type of one value of a field: the type inside its `Option`, `Vec` or `PerDirection`.
 pub fn scalar(of: &Type) -> &Type {
     if let Type::Path(path) = of
         && let Some(last) = path.path.segments.last()
@@ -121,7 +121,7 @@ pub fn optional(of: &Type) -> bool {
     matches!(of, Type::Path(path) if path.path.segments.last().is_some_and(|last| last.ident == "Option"))
 }
 
-/// The text of a doc comment, its lines joined.
+/// Returns the text of a doc comment, with its lines joined.
 pub fn doc(attributes: &[Attribute]) -> Option<String> {
     let line = |attribute: &Attribute| match &attribute.meta {
         syn::Meta::NameValue(pair) if pair.path.is_ident("doc") => match &pair.value {
@@ -134,7 +134,7 @@ pub fn doc(attributes: &[Attribute]) -> Option<String> {
     (!text.is_empty()).then_some(text)
 }
 
-/// A text in lower case at its beginning, unless that is an abbreviation.
+/// Puts the first letter of a text in lower case, unless it begins an abbreviation.
 pub fn lower(text: &str) -> String {
     let mut letters = text.chars();
     match (letters.next(), letters.next()) {
@@ -145,7 +145,7 @@ pub fn lower(text: &str) -> String {
     }
 }
 
-/// Returns what a doc comment says in its first sentence, up to a semicolon, in lower case.
+/// Returns the first sentence of a doc comment, up to a semicolon, with a small first letter.
 pub fn meaning(field: &Field) -> Option<String> {
     let text = doc(&field.attrs)?;
     Some(lower(text.split(". ").next()?.split("; ").next()?.trim_end_matches('.')))

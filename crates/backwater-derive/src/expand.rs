@@ -1,4 +1,4 @@
-//! From the declarations to serde, schemars and `backwater_net::parameters`.
+//! Expands declarations to code for serde, schemars and `backwater_net::parameters`.
 
 use crate::declaration::{Declaration, Range, meaning, optional, scalar};
 use proc_macro2::TokenStream;
@@ -12,7 +12,7 @@ pub fn expand(mut table: ItemStruct) -> syn::Result<TokenStream> {
     };
     let names: Vec<Ident> = fields.named.iter().filter_map(|field| field.ident.clone()).collect();
     let declarations = fields.named.iter_mut().map(Declaration::take).collect::<syn::Result<Vec<_>>>()?;
-    // What is flattened takes its keys from among all, and serde cannot tell others from unknown ones: the schema does.
+    // A flattened field shares its keys with the whole table, so serde cannot recognise unknown ones: the schema does.
     let flat = fields.named.iter().any(|field| serde_says(field, "flatten"));
     let unknown = (!flat).then(|| quote!(#[serde(deny_unknown_fields)]));
     let (mut functions, mut listed, mut checks, mut defaults) = (Vec::new(), Vec::new(), Vec::new(), Some(Vec::new()));
@@ -57,7 +57,7 @@ pub fn expand(mut table: ItemStruct) -> syn::Result<TokenStream> {
         }
         if let Some(range) = &declared.range {
             let (function, of) = (format_ident!("range_{ident}"), scalar(&ty));
-            // Of two that bound each other only the first is checked: one mistake is said once.
+            // If two fields bound each other, only the first is checked, so that one mistake is reported once.
             let mutual = declarations[..i]
                 .iter()
                 .zip(&names)
@@ -102,7 +102,7 @@ pub fn expand(mut table: ItemStruct) -> syn::Result<TokenStream> {
 fn serde_says(field: &Field, what: &str) -> bool {
     let mut says = false;
     for attribute in field.attrs.iter().filter(|attribute| attribute.path().is_ident("serde")) {
-        // serde says what is wrong with it.
+        // serde reports errors of the attribute.
         let _ = attribute.parse_nested_meta(|meta| match meta.value() {
             Ok(value) => value.parse::<Expr>().map(drop),
             Err(_) => {
@@ -114,7 +114,7 @@ fn serde_says(field: &Field, what: &str) -> bool {
     says
 }
 
-/// The range, with the bounds that other fields are as they stand in `of`.
+/// Returns the range. Bounds that are other fields have their values in `of`.
 fn built(
     range: &Range,
     names: &[Ident],

@@ -1,4 +1,5 @@
-//! `#[hooks]`: on a trait of hooks, what calls them in a stack of mechanisms; on an `impl` of it, which hooks that mechanism has.
+//! `#[hooks]`: on a trait of hooks, it writes the calls in a stack of mechanisms; on an `impl` of it, the set of hooks
+//! that the mechanism has.
 
 use proc_macro2::{Span, TokenStream};
 use quote::{format_ident, quote};
@@ -8,44 +9,44 @@ use syn::{
     Token, TraitItem, TraitItemFn, Type, parse_quote,
 };
 
-/// The stack asks four mechanisms one by one, then looks whether any of the next four has the hook.
+/// The stack calls four mechanisms one by one, then checks whether any of the next four has the hook.
 const GROUP: u8 = 4;
 
-/// How the answers of several mechanisms become one.
+/// The ways to combine the answers of several mechanisms.
 enum Rule {
     /// Each is called; there is no answer.
     Each,
-    /// Each is called, but for those that leave the flow of this call alone.
+    /// Each is called, except those that leave the flow of this call alone.
     EachOfFlow,
-    /// The first answer that differs from this one, which is also that of nobody.
+    /// The first answer that differs from this one, which is also the answer without mechanisms.
     Until(Expr),
-    /// Each is called; whether any says so.
+    /// Each is called; true if any answer is true.
     Any,
-    /// Each is called; whether all say so.
+    /// Each is called; true if all answers are true.
     All,
-    /// The least of what is answered.
+    /// The least answer.
     Least,
-    /// The latest of what is answered.
+    /// The latest answer.
     Latest,
-    /// Only the mechanism is called whose number this expression gives; the other expression is the answer of nobody.
+    /// The first expression is the number of the only mechanism called; the second is the answer without it.
     Own(Expr, Expr),
-    /// What each answers is handed to a function, with the mechanism's number.
+    /// A function gets each answer, with the mechanism's number.
     Report,
-    /// Each is asked that has a hook which the answer brings about; all that one of them wants.
+    /// Each is called that has a hook which levels trigger; the result is all levels that any of them wants.
     Levels,
 }
 
 /// One hook of a trait.
 struct Hook {
     rule: Rule,
-    /// Another hook that the default calls, so that a mechanism with that one has this one.
+    /// Another hook that the default calls. A mechanism with that hook therefore has this one.
     or: Option<Ident>,
-    /// True if it is called for every packet by every run that has it.
+    /// True if every run with the hook calls it for every packet.
     hot: bool,
     signature: Signature,
 }
 
-/// On a trait.
+/// Expands `#[hooks]` on a trait.
 pub fn declare(mut item: ItemTrait) -> syn::Result<TokenStream> {
     let side = item.ident.clone();
     let Some(node) = side.to_string().strip_suffix("Side").map(str::to_owned) else {
@@ -87,7 +88,8 @@ pub fn declare(mut item: ItemTrait) -> syn::Result<TokenStream> {
             #(#forwards)*
         }
 
-        /// Writes how a stack of mechanisms answers. Its type has a field for each, a boxed side or none, and the field `on`: those that are there.
+        /// Writes the hooks of a stack of mechanisms. Its type has one field for each mechanism, an optional boxed
+        /// side, and the field `on`: the set of mechanisms present.
         #[doc(hidden)]
         #[macro_export]
         macro_rules! #stack {
@@ -95,9 +97,9 @@ pub fn declare(mut item: ItemTrait) -> syn::Result<TokenStream> {
                 const _: () = {
                     use ::backwater_net::prelude::*;
 
-                    /// Of each hook the mechanisms that have it.
+                    /// For each hook, the mechanisms that have it.
                     const WITH: [MechanismSet; #count] = {
-                        // Of each hook the bits of those by which a mechanism has it.
+                        // For each hook, the bits of the hooks that imply it.
                         let means: [u64; #count] = [#(#means),*];
                         let mut with = [0; #count];
                         $({
@@ -128,7 +130,7 @@ pub fn declare(mut item: ItemTrait) -> syn::Result<TokenStream> {
     })
 }
 
-/// On an `impl`. What is done at the links of a node has an `impl` of its own where `has_links`, and is otherwise nothing.
+/// Expands `#[hooks]` on an `impl`. Without `has_links`, it also writes an empty `impl` of the hooks at links.
 pub fn derive(mut item: ItemImpl, has_links: bool) -> syn::Result<TokenStream> {
     let Some((of, _)) = item.trait_.clone() else {
         return Err(Error::new_spanned(item, "`#[hooks]` belongs on the implementation of a trait of hooks"));
@@ -168,12 +170,12 @@ pub fn derive(mut item: ItemImpl, has_links: bool) -> syn::Result<TokenStream> {
     })
 }
 
-/// The method that says which hooks of a trait a mechanism has: `switch_hooks`.
+/// Returns the name of the method that lists the hooks of a mechanism: `switch_hooks`.
 fn which(node: &str) -> Ident {
     format_ident!("{}_hooks", node.to_lowercase())
 }
 
-/// Takes the attributes of a hook off, and reads them.
+/// Removes the attributes of a hook, and reads them.
 fn hook(function: &mut TraitItemFn) -> syn::Result<Hook> {
     let at = function.attrs.iter().position(|attribute| attribute.path().is_ident("hook"));
     let Some(at) = at else {
@@ -223,12 +225,12 @@ fn hook(function: &mut TraitItemFn) -> syn::Result<Hook> {
     Ok(Hook { rule, or, hot, signature })
 }
 
-/// `ON_ADMIT` of `on_admit`.
+/// Returns the name of a hook's constant: `ON_ADMIT` for `on_admit`.
 fn constant(hook: &Ident) -> Ident {
     Ident::new(&hook.to_string().to_uppercase(), hook.span())
 }
 
-/// The set of hooks, a bit each.
+/// Writes the set of hooks, with one bit for each.
 fn bits(set: &Ident, side: &Ident, hooks: &[Hook]) -> TokenStream {
     let documented = format!("Hooks of [`{side}`], a bit each.");
     let constants = hooks.iter().enumerate().map(|(at, hook)| {
@@ -245,13 +247,13 @@ fn bits(set: &Ident, side: &Ident, hooks: &[Hook]) -> TokenStream {
             pub const NONE: #set = #set(0);
             #(#constants)*
 
-            /// Those of either.
+            /// The hooks of both sets.
             #[must_use]
             pub const fn or(self, other: #set) -> #set {
                 #set(self.0 | other.0)
             }
 
-            /// As a number.
+            /// The set as a number.
             #[must_use]
             pub const fn bits(self) -> u64 {
                 self.0
@@ -266,7 +268,7 @@ fn bits(set: &Ident, side: &Ident, hooks: &[Hook]) -> TokenStream {
     }
 }
 
-/// An argument behind `self`: its name, and whether it is what a packet carries for one mechanism.
+/// Returns the arguments after `self`: name, type and attributes.
 fn arguments(signature: &Signature) -> impl Iterator<Item = (&Ident, &Type, &[Attribute])> {
     signature.inputs.iter().filter_map(|argument| match argument {
         FnArg::Typed(argument) => match &*argument.pat {
@@ -293,8 +295,8 @@ fn is_option_of_exclusive(of: &Type) -> bool {
     matches!(of.args.first(), Some(syn::GenericArgument::Type(of)) if is_exclusive(of))
 }
 
-/// The arguments as they are handed on, so that they are there for the next mechanism, too. For one mechanism (`own`), the context is its own, and
-/// what is attached is left out where another mechanism has attached it.
+/// Returns the arguments of a call, reborrowed so that the next mechanism can get them, too. With `own`, the call is to
+/// one mechanism: its context is its own, and it gets no data that another mechanism attached.
 fn handed(signature: &Signature, own: bool) -> Vec<TokenStream> {
     let mut all = Vec::new();
     for (name, of, attributes) in arguments(signature) {
@@ -316,7 +318,7 @@ fn handed(signature: &Signature, own: bool) -> Vec<TokenStream> {
     all
 }
 
-/// The signature without attributes of arguments; those that are lent on are mutable.
+/// Returns the signature without attributes of arguments, and makes reborrowed arguments mutable.
 fn plain(signature: &Signature) -> Signature {
     let mut plain = signature.clone();
     for argument in &mut plain.inputs {
@@ -330,7 +332,7 @@ fn plain(signature: &Signature) -> Signature {
     plain
 }
 
-/// `report_counts(&self, now, report)` of `counts(&self, now) -> C`.
+/// Returns the signature `report_counts(&self, now, report)` for `counts(&self, now) -> C`.
 fn report_signature(signature: &Signature) -> syn::Result<Signature> {
     let ReturnType::Type(_, of) = &signature.output else {
         return Err(Error::new_spanned(signature, "what tells nothing needs no `report`"));
@@ -354,7 +356,7 @@ fn report_default(signature: &Signature) -> syn::Result<TraitItem> {
     })
 }
 
-/// The answer where no mechanism is asked.
+/// Returns the answer of a stack without mechanisms.
 fn nobody(rule: &Rule) -> TokenStream {
     match rule {
         Rule::Each | Rule::EachOfFlow | Rule::Report => quote!(),
@@ -368,7 +370,7 @@ fn nobody(rule: &Rule) -> TokenStream {
     }
 }
 
-/// For a boxed side.
+/// Writes a hook of a boxed side.
 fn forward(side: &Ident, hook: &Hook) -> syn::Result<TokenStream> {
     let (signature, name) = (plain(&hook.signature), &hook.signature.ident);
     let handed = handed(&hook.signature, false);
@@ -390,7 +392,7 @@ fn forward(side: &Ident, hook: &Hook) -> syn::Result<TokenStream> {
     Ok(all)
 }
 
-/// For a stack: nothing is asked where no mechanism that is there has the hook.
+/// Writes a hook of a stack, which calls nothing if none of its mechanisms has the hook.
 fn stacked(set: &Ident, side: &Ident, hook: &Hook, at: usize) -> syn::Result<TokenStream> {
     let signature = plain(&hook.signature);
     let (name, bit) = (&hook.signature.ident, constant(&hook.signature.ident));

@@ -1,34 +1,36 @@
-//! What is written out from declarations: parameters, the columns of result tables ([`Table`](macro@Table)), and the state that a run
-//! saves ([`State`](macro@State)).
+//! Macros that expand declarations: of parameters, of columns of result tables ([`Table`](macro@Table)), and of the
+//! state that a run saves ([`State`](macro@State)).
 //!
-//! One declaration for each parameter of a table of the scenario. `#[parameters]` on a struct, and `#[param(…)]` on each field:
+//! Each parameter of a scenario table has one declaration: `#[parameters]` on a struct, and `#[param(…)]` on each
+//! field.
 //!
 //! ```text
-//! /// Queue length up to which nothing is marked.                      the meaning: what `backwater explain` prints
+//! /// Queue length up to which nothing is marked.                      the meaning, which `backwater explain` prints
 //! #[param(symbol = "Kmin", default = Bytes(5_000), range = Bytes::ZERO..=kmax, source = "Zhu et al., SIGCOMM 2015")]
 //! pub kmin: Bytes,
 //! ```
 //!
-//! | key | what it is |
+//! | key | meaning |
 //! |---|---|
-//! | `source` | where the parameter or its default comes from; must be given |
-//! | `default` | an expression; without it the parameter must be given in the scenario, or is absent (`Option`) |
-//! | `range` | a range of Rust, `>` before it where the first value is left out: `>0.0..=1.0`. A bound may be another field. Checked, and told |
-//! | `bounds` | a range of Rust that the reader of a scenario checks, where the value stands in the file |
-//! | `each` | the same for each entry of a list |
-//! | `range_text` | a text that is told in place of the range |
-//! | `up_to` | told as the upper bound of a `range` without one: what only a run knows, as "the line rate" |
+//! | `source` | the source of the parameter or its default; required |
+//! | `default` | an expression; without it the scenario must set the parameter, or it is absent (`Option`) |
+//! | `range` | a Rust range, with `>` before it if its first value is excluded: `>0.0..=1.0`. A bound may be another field. It is checked, and shown in documents |
+//! | `bounds` | a Rust range that the reader of a scenario checks, at the value's place in the file |
+//! | `each` | like `range`, but for each entry of a list |
+//! | `range_text` | a text that documents and messages show in place of the range |
+//! | `up_to` | a text for the upper bound of a `range` without one, which only a run knows: "the line rate" |
 //! | `why` | what is wrong with a value outside the range |
-//! | `symbol` | what the source calls it |
-//! | `unit` | where the type does not say it |
+//! | `symbol` | its symbol in the source |
+//! | `unit` | its unit, if the type has none |
 //! | `alias` | another name of the key |
-//! | `per_direction` | it may be given for each direction of a link |
+//! | `per_direction` | each direction of a link may have its own value |
 //!
-//! A field without `#[param(…)]` is a table of its own, or with `#[serde(flatten)]` keys that another table declares. A table that has kinds
-//! is an enum of such structs with `#[serde(tag = "kind")]`.
+//! A field without `#[param(…)]` is a table itself or, with `#[serde(flatten)]`, keys that another table declares. A
+//! table with several kinds is an enum of structs with `#[serde(tag = "kind")]`.
 //!
-//! From these follow the defaults of serde, `Default` where nothing must be given, the JSON schema with its `x-` keys, and the trait
-//! `backwater_net::parameters::Parameters`: the list of parameters, and what is out of range in given ones.
+//! The macro writes the defaults of serde, `Default` if no parameter is required, and the JSON schema with its `x-`
+//! keys. It also implements the trait `backwater_net::parameters::Parameters`: the list of parameters, and the check of
+//! their ranges.
 
 mod declaration;
 mod expand;
@@ -38,7 +40,7 @@ mod table;
 
 use proc_macro::TokenStream;
 
-/// Declares the parameters of a table. See the crate.
+/// Declares the parameters of a table, as the documentation of the crate describes.
 #[proc_macro_attribute]
 pub fn parameters(arguments: TokenStream, table: TokenStream) -> TokenStream {
     let expanded = syn::parse::<syn::parse::Nothing>(arguments)
@@ -47,48 +49,51 @@ pub fn parameters(arguments: TokenStream, table: TokenStream) -> TokenStream {
     expanded.unwrap_or_else(syn::Error::into_compile_error).into()
 }
 
-/// Saves and loads what a struct or an enum has come to: `backwater_engine::State`. Each field is saved as a value, unless it says otherwise:
+/// Implements `backwater_engine::State`, which saves and loads the state of a struct or an enum. Each field is saved as
+/// a value, unless an attribute changes that:
 ///
 /// ```text
-/// #[state(fixed)]           it follows from parameters: never saved, and left as it is
-/// #[state(same)]            it follows from parameters, and what is saved would not fit to another value: that is refused
-/// #[state(within)]          it has state itself, and is loaded in place
+/// #[state(fixed)]           it follows from parameters: it is never saved, and loading does not change it
+/// #[state(same)]            it follows from parameters, and loading refuses a state with another value
+/// #[state(within)]          it has state of its own, and is loaded in place
 /// #[state(sorted)]          a `HashMap`, saved in the order of its keys
 /// #[state(with = module)]   `module::save(&field, to)`, `module::load(&mut field, from)`
 /// ```
 ///
-/// Which variant of an enum it is follows from parameters.
+/// The variant of an enum follows from parameters.
 #[proc_macro_derive(State, attributes(state))]
 pub fn state(item: TokenStream) -> TokenStream {
     derived(item, state::expand)
 }
 
-/// A row of a result table: `backwater_net::record::Table`. Each field is a column, declared by its type and its doc comment:
+/// Implements `backwater_net::record::Table`: a row of a result table. Each field is a column, declared by its type and
+/// its doc comment:
 ///
 /// ```text
-/// /// One row a flow, when it was complete or the run over.       the table's description
-/// #[table("flows")]                                              and its name
+/// /// One row a flow, when it was complete or the run over.       the description of the table
+/// #[table("flows")]                                              the name of the table
 ///
-/// /// Payload received.                                           the column's description, but for the capital and the full stop
-/// #[column(unit = "B")]                                          where the type has none of its own, as `Time` has
-/// pub received: u64,                                              its name, a time with `_ps` behind it; its type; `Option`: null where there is none
+/// /// Payload received.                                           the description of the column, without capital and full stop
+/// #[column(unit = "B")]                                          the unit, unless the type has one, as `Time`
+/// pub received: u64,                                              name and type of the column; a time's name gets `_ps`; `None` is null
 /// ```
 ///
-/// | key | what it is |
+/// | key | meaning |
 /// |---|---|
-/// | `name` | a name that is not the field's |
+/// | `name` | a name other than the field's |
 /// | `unit` | its unit |
-/// | `as` | a type that is made of the field's value, and is the column's: `as = Group` for the label of a group that a `u32` names |
-/// | `flatten` | columns of a struct that derives [`Columns`](macro@Columns) |
+/// | `as` | the type of the column, made from the field's value: `as = Group` for the label of a group that a `u32` identifies |
+/// | `flatten` | the field is a struct that derives [`Columns`](macro@Columns), and adds its columns |
 /// | `skip` | no column |
 ///
-/// `#[computed(slowdown: Option<f64> = self.slowdown(), unit = "…", "its description")]` on a field declares a column that follows the field's.
+/// On a field, `#[computed(slowdown: Option<f64> = self.slowdown(), unit = "…", "its description")]` declares a column
+/// after the field's.
 #[proc_macro_derive(Table, attributes(table, column, computed))]
 pub fn table(item: TokenStream) -> TokenStream {
     derived(item, table::table)
 }
 
-/// A part of a row that has columns of its own: see [`Table`](macro@Table).
+/// A part of a row with several columns: see [`Table`](macro@Table).
 #[proc_macro_derive(Columns, attributes(column, computed))]
 pub fn columns(item: TokenStream) -> TokenStream {
     derived(item, table::columns)
@@ -99,23 +104,27 @@ fn derived(item: TokenStream, expand: fn(&syn::DeriveInput) -> syn::Result<proc_
     expanded.unwrap_or_else(syn::Error::into_compile_error).into()
 }
 
-/// Hooks, and which of them a mechanism has. On a trait, each method says how the answers of several mechanisms become one:
+/// Declares hooks, or the hooks that a mechanism has. On a trait, each method has a rule that combines the answers of
+/// several mechanisms:
 ///
 /// ```text
 /// #[hook(each)]                 each is called; there is no answer
-/// #[hook(each_of_flow)]         each is called, but for those that leave the flow alone
+/// #[hook(each_of_flow)]         each is called, except those that leave the flow alone
 /// #[hook(until = answer)]       the first answer that differs from this one
-/// #[hook(any)]  #[hook(all)]    each is called; whether any, or all, say so
-/// #[hook(least)]  #[hook(latest)]
-/// #[hook(own(number, nobody))]  only the mechanism of this number is called; `nobody` is the answer where it is not there
-/// #[hook(report)]               what each answers is handed to a function: `report_NAME`
+/// #[hook(any)]  #[hook(all)]    each is called; true if any, or all, answer true
+/// #[hook(least)]  #[hook(latest)]  each is called; the least, or the latest, answer
+/// #[hook(own(number, nobody))]  only the mechanism with this number is called; `nobody` is the answer without it
+/// #[hook(report)]               a function `report_NAME` gets each answer
 /// #[hook(…, or = other)]        the default calls the hook `other`
-/// #[hook(…, hot)]               called for every packet
+/// #[hook(…, hot)]               it is called for every packet
 /// ```
 ///
-/// An argument that is `#[attached]` is left out for mechanisms that attach nothing. From a trait `SwitchSide` follow the set `SwitchHooks`, a bit for
-/// each hook, and the hooks of a `Stack` of mechanisms, which calls only those that have a hook. On an `impl` of the trait, the methods that it defines say which hooks it has.
-/// A side of a switch or a NIC that does something at links has an `impl` of `LinkSide`, too, and says so: `#[hooks(link)]`.
+/// Mechanisms that attach nothing do not get an argument with `#[attached]`.
+///
+/// For a trait `SwitchSide`, the macro writes the set `SwitchHooks`, with a bit for each hook, and the hooks of a
+/// `Stack` of mechanisms. A stack calls only mechanisms that have the hook. On an `impl` of the trait, the methods that
+/// it defines are the hooks it has. A side of a switch or a NIC that acts at links also implements `LinkSide`, and
+/// declares that by `#[hooks(link)]`.
 #[proc_macro_attribute]
 pub fn hooks(arguments: TokenStream, item: TokenStream) -> TokenStream {
     let expanded = syn::parse::<Option<syn::Ident>>(arguments).and_then(|with| match (syn::parse(item)?, with) {

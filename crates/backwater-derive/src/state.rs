@@ -1,10 +1,10 @@
-//! From the fields of a type to `backwater_engine::State`.
+//! Expands the fields of a type to an implementation of `backwater_engine::State`.
 
 use proc_macro2::TokenStream;
 use quote::{format_ident, quote};
 use syn::{Data, DeriveInput, Field, Fields, Ident, Member, Path, parse_quote};
 
-/// How a field is saved.
+/// The ways to save a field.
 enum How {
     Value,
     Fixed,
@@ -56,7 +56,7 @@ pub fn expand(item: &DeriveInput) -> syn::Result<TokenStream> {
     })
 }
 
-/// A pattern that names all fields but those that are fixed, and what saves and loads them.
+/// Returns a pattern that names all fields except fixed ones, and the code that saves and loads them.
 fn fields(of: &str, fields: &Fields) -> syn::Result<(TokenStream, TokenStream, TokenStream)> {
     let (mut pattern, mut saves, mut loads) = (Vec::new(), Vec::new(), Vec::new());
     for (member, field) in fields.members().zip(fields) {

@@ -1,4 +1,4 @@
-//! From the fields of a row to `backwater_net::record::{Columns, Table}`.
+//! Expands the fields of a row to implementations of `backwater_net::record::{Columns, Table}`.
 
 use crate::declaration::{doc, lower};
 use proc_macro2::TokenStream;
@@ -7,7 +7,7 @@ use syn::parse::{Parse, ParseStream};
 use syn::punctuated::Punctuated;
 use syn::{Attribute, Data, DeriveInput, Error, Expr, Field, Ident, LitStr, Token, Type};
 
-/// What stands in `#[column(…)]`.
+/// The keys of `#[column(…)]`.
 enum Key {
     Name(LitStr),
     Unit(LitStr),
@@ -16,7 +16,7 @@ enum Key {
     Skip,
 }
 
-/// What stands in `#[computed(…)]`: a column that follows from the row.
+/// The content of `#[computed(…)]`: a column computed from the row.
 struct Computed {
     name: Ident,
     of: Type,
@@ -65,7 +65,7 @@ impl Parse for Computed {
     }
 }
 
-/// The columns of a row or of a part of one.
+/// Implements `Columns` for a row or a part of one.
 pub fn columns(item: &DeriveInput) -> syn::Result<TokenStream> {
     let Data::Struct(data) = &item.data else {
         return Err(Error::new_spanned(item, "a row is a struct"));
@@ -95,7 +95,7 @@ pub fn columns(item: &DeriveInput) -> syn::Result<TokenStream> {
     })
 }
 
-/// The column, or the columns, that a field is.
+/// Writes the column, or the columns, of a field.
 fn own(field: &Field, declared: &mut Vec<TokenStream>, written: &mut Vec<TokenStream>) -> syn::Result<()> {
     let Some(ident) = &field.ident else {
         return Err(Error::new_spanned(field, "a column has a name"));
@@ -138,7 +138,7 @@ fn own(field: &Field, declared: &mut Vec<TokenStream>, written: &mut Vec<TokenSt
     Ok(())
 }
 
-/// A row of a table: its columns, and its name and description.
+/// Implements `Table` for a row: its columns, its name and its description.
 pub fn table(item: &DeriveInput) -> syn::Result<TokenStream> {
     let columns = columns(item)?;
     let Some(attribute) = named(&item.attrs, "table").next() else {

@@ -1,8 +1,8 @@
-//! The core for a browser: a request in JSON goes in, an answer in JSON comes out.
+//! The core for a browser. It gets requests in JSON, and answers in JSON.
 //!
-//! WebAssembly has one thread, no files and no clock. The core asks for none of them where a scenario names no file and one thread
-//! runs it. The interface is three functions of C, so that the page needs no generated code: [`input`] makes room for a request,
-//! [`call`] answers it, [`output`] says where the answer lies. What requests there are stands at [`answer`].
+//! WebAssembly has one thread, no files and no clock. The core needs none of them if a scenario names no file and runs
+//! on one thread. The interface is three C functions, so the page needs no generated code: [`input`] makes room for a
+//! request, [`call`] answers it, and [`output`] returns the place of the answer. [`answer`] lists the requests.
 
 mod picture;
 mod run;
@@ -13,7 +13,7 @@ use serde_json::{Value, json};
 use std::cell::RefCell;
 use std::path::Path;
 
-/// What a page has asked for last, and the run that it is in.
+/// The last request of the page, its answer, and the run in progress.
 #[derive(Default)]
 struct Desk {
     request: Vec<u8>,
@@ -25,8 +25,8 @@ thread_local! {
     static DESK: RefCell<Desk> = RefCell::new(Desk::default());
 }
 
-/// Makes room for a request of so many bytes, and says where.
-// A C name is unsafe to give: two of one name would clash. There is no other library here.
+/// Makes room for a request of `length` bytes, and returns its place.
+// An exported name is unsafe, because two equal names would clash. No other library is linked here.
 #[allow(unsafe_code)]
 #[unsafe(no_mangle)]
 pub extern "C" fn input(length: usize) -> *mut u8 {
@@ -36,7 +36,7 @@ pub extern "C" fn input(length: usize) -> *mut u8 {
     })
 }
 
-/// Answers the request. Gives the length of the answer in bytes.
+/// Answers the request, and returns the length of the answer in bytes.
 #[allow(unsafe_code)]
 #[unsafe(no_mangle)]
 pub extern "C" fn call() -> usize {
@@ -51,22 +51,23 @@ pub extern "C" fn call() -> usize {
     })
 }
 
-/// Returns where the answer lies, until the next request.
+/// Returns the place of the answer, which is valid until the next request.
 #[allow(unsafe_code)]
 #[unsafe(no_mangle)]
 pub extern "C" fn output() -> *const u8 {
     DESK.with_borrow(|desk| desk.answer.as_ptr())
 }
 
-/// Answers a request, which says in `do` what is asked:
+/// Answers a request. Its `do` is one of these:
 ///
-/// - `schema`, `version`: what the command prints.
-/// - `check`: reads and checks `text` (called `origin`) with `variant`; answers with title, seed, variants and warnings.
-/// - `start`: the same, and begins a run with `seed` (the scenario's where absent). With `pictures`, it takes samples every `interval_ps`.
-/// - `advance`: handles so many `events` at most of the run that was begun.
-/// - `finish`: what the run came to; ends it where it is under way.
+/// - `schema`, `version`: returns the output of these commands.
+/// - `check`: reads and checks `text` (called `origin`) with `variant`, and returns title, seed, variants and warnings.
+/// - `start`: does the same, and begins a run with `seed`, by default the scenario's. With `pictures`, the run takes
+///   samples every `interval_ps`.
+/// - `advance`: handles up to `events` events of the run in progress.
+/// - `finish`: ends the run, and returns its results.
 ///
-/// What fails is answered by `error`, with the message as the command prints it, and its place.
+/// The answer to a request that fails has `error`: the message as the command prints it, and its place.
 pub fn answer(request: &Value, run: &mut Option<Run>) -> Value {
     let done = match request["do"].as_str().unwrap_or_default() {
         "schema" => Ok(json!({ "schema": backwater::schema() })),
@@ -92,7 +93,7 @@ fn under_way(run: &mut Option<Run>) -> Result<&mut Run, ScenarioError> {
     run.as_mut().ok_or_else(|| ScenarioError::new("no run was begun"))
 }
 
-/// An error as the page shows it.
+/// Returns an error as the page shows it.
 fn error_json(error: &ScenarioError) -> Value {
     json!({
         "message": error.to_string(),
@@ -106,7 +107,7 @@ fn error_json(error: &ScenarioError) -> Value {
     })
 }
 
-/// The scenario of a request.
+/// Reads the scenario of a request.
 fn read(request: &Value) -> Result<Scenario, ScenarioError> {
     let text = request["text"].as_str().unwrap_or_default();
     let scenario = Scenario::from_text(text, request["origin"].as_str().unwrap_or("scenario.toml"), Path::new("."))?;
@@ -116,7 +117,7 @@ fn read(request: &Value) -> Result<Scenario, ScenarioError> {
     }
 }
 
-/// Builds the whole run and drops it, as the command does: whatever a start could refuse is refused here.
+/// Builds the whole run and drops it, as the command does, to refuse all that a start could refuse.
 fn check(request: &Value) -> Result<Value, ScenarioError> {
     let scenario = read(request)?;
     let checked = scenario.check()?;
@@ -142,7 +143,7 @@ fn start(request: &Value) -> Result<(Run, Value), ScenarioError> {
     let seed = request["seed"].as_u64().unwrap_or_else(|| scenario.seed());
     let interval = request["interval_ps"].as_u64().filter(|_| request["pictures"] == true);
     if let Some(interval) = interval {
-        // Samples change nothing that happens: the fingerprint is the same with them.
+        // Samples do not change the run: its fingerprint stays the same.
         for (key, value) in [("interval", format!("{} ps", interval.max(1)).as_str()), ("nodes", "[]")]
             .into_iter()
             .chain(["queues", "links", "pauses"].map(|key| (key, "true")))

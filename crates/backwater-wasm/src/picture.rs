@@ -4,15 +4,15 @@ use backwater_net::record::{PortRow, SeriesRow};
 use serde_json::{Value, json};
 use std::collections::BTreeMap;
 
-/// Numbers that are kept at most; samples beyond are left out, and that is said.
+/// The most numbers that are kept. Further samples are left out, and the answer reports how many.
 const MOST: usize = 1_500_000;
 
-/// What was sampled.
+/// Samples of a run.
 pub struct Pictures {
     interval: u64,
-    /// By node and port: where it leads, its rate, and what was sampled there.
+    /// By node and port: the peer, the rate, and the samples of the port.
     ports: BTreeMap<(u32, u16), Samples>,
-    /// \[b/s\] Rates by flow and step.
+    /// \[b/s\] Rates, by flow and step.
     flows: BTreeMap<u64, BTreeMap<u64, u64>>,
     kept: usize,
     left_out: u64,
@@ -23,20 +23,20 @@ pub struct Pictures {
 struct Samples {
     peer: u32,
     rate: u64,
-    /// Bytes by step, of all queues together.
+    /// Bytes of all queues together, by step.
     waiting: BTreeMap<u64, u64>,
     sent: BTreeMap<u64, u64>,
     paused: BTreeMap<u64, u64>,
 }
 
 impl Pictures {
-    /// With a sample every so many ps.
+    /// Creates an empty set, with a sample every `interval` ps.
     pub fn new(interval: u64) -> Pictures {
         let interval = interval.max(1);
         Pictures { interval, ports: BTreeMap::new(), flows: BTreeMap::new(), kept: 0, left_out: 0, last: 0 }
     }
 
-    /// Takes a sample. Nothing that is zero is kept.
+    /// Adds a sample. Zeros are not stored.
     pub fn take(&mut self, row: &SeriesRow) {
         let step = row.time.as_ps().div_ceil(self.interval);
         self.last = self.last.max(step);
@@ -67,13 +67,13 @@ impl Pictures {
         self.kept += 1;
     }
 
-    /// Takes where a port leads.
+    /// Stores the peer of a port.
     pub fn port(&mut self, row: &PortRow) {
         let samples = self.ports.entry((row.node.0, row.port.0)).or_default();
         (samples.peer, samples.rate) = (row.peer.0, row.rate_bps);
     }
 
-    /// As the page reads it: of each series its steps and values, one after the other.
+    /// Returns the samples as the page reads them: for each series, steps and values in turn.
     pub fn as_json(self) -> Value {
         let flat =
             |series: &BTreeMap<u64, u64>| series.iter().flat_map(|(step, value)| [*step, *value]).collect::<Vec<_>>();

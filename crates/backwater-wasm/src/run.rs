@@ -1,4 +1,4 @@
-//! A run under way, and what it came to.
+//! A run in progress, and its results.
 
 use crate::picture::Pictures;
 use backwater::topology_view::sketch;
@@ -11,10 +11,10 @@ use backwater_net::record::{Broken, FlowRow, PortRow, Row, Sink, State};
 use serde_json::{Value, json};
 use std::collections::BTreeMap;
 
-/// Rows of flows that the page gets; its groups count all.
+/// The most rows of flows that the page gets. Its groups count all flows.
 const FLOWS: usize = 400;
 
-/// A run, and what has come of it.
+/// A run, and its results so far.
 pub struct Run {
     network: Parallel<Config>,
     rows: Rows,
@@ -25,7 +25,7 @@ pub struct Run {
     over: bool,
 }
 
-/// What a run hands out, of bounded size.
+/// Results of a run, of bounded size.
 struct Rows {
     groups: Vec<String>,
     /// Completion times in ps, by group.
@@ -65,7 +65,7 @@ impl Sink for Rows {
 
 impl Rows {
     fn flow(&mut self, row: &FlowRow) {
-        // The last byte is what counts, as in the command's summary.
+        // The time of the last byte counts, as in the command's summary.
         let time = row.fct_last_byte.filter(|_| row.state == State::Complete).map(Time::as_ps);
         match time {
             Some(time) => self.times.entry(row.group).or_default().push(time),
@@ -97,7 +97,7 @@ impl Rows {
 }
 
 impl Run {
-    /// Builds the network of a scenario. `interval`: the time between two samples in ps, where there are to be pictures.
+    /// Builds the network of a scenario. `interval`: the time between two samples in ps; `None`: no pictures.
     pub fn new(checked: &Checked, seed: u64, interval: Option<u64>) -> Result<Run, ScenarioError> {
         let spec = backwater::build(checked, seed)?;
         let (end, flows_total, groups) = (spec.stop_at, spec.flows_total, spec.groups.clone());
@@ -123,7 +123,7 @@ impl Run {
         Ok(Run { network, rows, fabric, end, flows_total, broken: None, over: false })
     }
 
-    /// Handles so many events at most.
+    /// Handles up to `events` events.
     pub fn advance(&mut self, events: u64) -> Result<Value, ScenarioError> {
         if !self.over {
             match stage::run_parallel(&mut self.network, events, &mut self.rows) {
@@ -143,7 +143,7 @@ impl Run {
         self.broken.get_or_insert_with(|| format!("at {}: {}", broken.time, broken.reason));
     }
 
-    /// Ends the run and says what it came to.
+    /// Ends the run, and returns its results.
     pub fn finish(mut self) -> Result<Value, ScenarioError> {
         if let Err(broken) = stage::finish_parallel(&mut self.network, &mut self.rows) {
             self.ended_by(&broken);
@@ -171,7 +171,7 @@ impl Run {
         let deadlock =
             self.network.deadlock().map(|found| json!({ "time_ps": found.time.as_ps(), "cycle": found.cycle }));
         Ok(json!({
-            // As text: numbers of JavaScript lose the last bits.
+            // As text, because numbers of JavaScript lose the last bits.
             "fingerprint": format!("{:016x}", self.network.fingerprint()),
             "time_ps": progress.time.as_ps(), "events": progress.events, "hops": progress.hops, "drops": progress.drops,
             "fault_losses": progress.fault_losses, "flows_done": progress.flows_done, "flows_failed": progress.flows_failed,
@@ -183,7 +183,7 @@ impl Run {
     }
 }
 
-/// The network as it is drawn.
+/// Returns the network as the page draws it.
 fn fabric(checked: &Checked, seed: u64) -> Result<Value, ScenarioError> {
     let drawn = sketch(checked, seed, 0)?;
     let nodes: Vec<Value> = drawn.nodes.iter().map(|node| json!([node.name, node.tier, node.host])).collect();

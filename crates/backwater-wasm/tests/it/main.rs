@@ -1,11 +1,11 @@
-//! Requests and answers, natively: what is asked, what comes back. The browser's side is tests/python/house/test_playground.py.
+//! Tests requests and answers natively. The browser's side is tests/python/house/test_playground.py.
 
 use backwater::Scenario;
 use backwater_wasm::{Run, answer};
 use serde_json::{Value, json};
 use std::path::Path;
 
-/// Two hosts send to a third: each has half of its link, and the switch holds what is too much.
+/// Two hosts send to a third. Each gets half of its link, and the switch queues the excess.
 const STAR: &str = r#"
 [topology]
 kind = "star"
@@ -47,7 +47,7 @@ fn samples_change_no_fingerprint_and_see_the_queue() {
     // 2 MB over one link of 100 Gb/s take 160 us, and headers some more.
     let longest = group["max_ps"].as_u64().unwrap();
     assert!((160_000_000..180_000_000).contains(&longest), "{longest}");
-    // Two links fill one: half of what came in waits when both are through, at about 80 us.
+    // Two links feed one: half of the arrived bytes wait when both senders are done, at about 80 us.
     let ports = filmed["pictures"]["ports"].as_array().unwrap();
     let greatest = |series: &str| {
         let of = |port: &Value| {
