@@ -16,7 +16,7 @@
 //! | `default` | an expression; without it the scenario must set the parameter, or it is absent (`Option`) |
 //! | `range` | a Rust range, with `>` before it if its first value is excluded: `>0.0..=1.0`. A bound may be another field. It is checked, and shown in documents |
 //! | `bounds` | a Rust range that the reader of a scenario checks, at the value's place in the file |
-//! | `each` | like `range`, but for each entry of a list |
+//! | `each` | like `range`, for each entry of a list |
 //! | `range_text` | a text that documents and messages show in place of the range |
 //! | `up_to` | a text for the upper bound of a `range` without one, which only a run knows: "the line rate" |
 //! | `why` | what is wrong with a value outside the range |

@@ -1,8 +1,8 @@
-//! What the fuzz target of every value does.
+//! The fuzz target of every value.
 
 pub use libfuzzer_sys;
 
-/// A target: any octets are read or refused. What was read can be written, and is read the same again.
+/// A target: octets are read or refused. A value that was read can be written, and is read back equal.
 #[macro_export]
 macro_rules! parser {
     ($value:ty) => {

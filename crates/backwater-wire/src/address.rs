@@ -1,4 +1,4 @@
-//! MAC addresses and the identifiers made of them.
+//! MAC addresses, and identifiers that contain them.
 
 use core::fmt;
 use zerocopy::{FromBytes, Immutable, IntoBytes, KnownLayout, Unaligned};
@@ -24,9 +24,9 @@ use zerocopy::{FromBytes, Immutable, IntoBytes, KnownLayout, Unaligned};
 pub struct Mac(pub [u8; 6]);
 
 impl Mac {
-    /// `01-80-C2-00-00-01`, to which MAC control frames go; no bridge forwards it (IEEE 802.3 annex 31A).
+    /// `01-80-C2-00-00-01`, the destination of MAC control frames. No bridge forwards it (IEEE 802.3 annex 31A).
     pub const CONTROL: Mac = Mac([0x01, 0x80, 0xc2, 0x00, 0x00, 0x01]);
-    /// `01-80-C2-00-00-0E`, nearest bridge, to which LLDP frames go (IEEE 802.1AB clause 7.1).
+    /// `01-80-C2-00-00-0E`, nearest bridge, the destination of LLDP frames (IEEE 802.1AB clause 7.1).
     pub const NEAREST_BRIDGE: Mac = Mac([0x01, 0x80, 0xc2, 0x00, 0x00, 0x0e]);
 }
 
@@ -37,7 +37,8 @@ impl fmt::Display for Mac {
     }
 }
 
-/// A congestion point identifier, 8 octets (IEEE 802.1Q clause 30.5): a MAC address of the bridge, then two octets that tell its congestion points apart.
+/// A congestion point identifier, 8 octets (IEEE 802.1Q clause 30.5): a MAC address of the bridge, then two octets that
+/// distinguish its congestion points.
 #[derive(
     Clone,
     Copy,
@@ -58,17 +59,17 @@ impl fmt::Display for Mac {
 pub struct Cpid {
     /// Octets 0 to 5: a MAC address of the bridge.
     pub bridge: Mac,
-    /// Octets 6 and 7: which queue and port; here port times 8 plus queue, this project's choice.
+    /// Octets 6 and 7: the queue and the port. This project uses port times 8 plus queue.
     pub point: [u8; 2],
 }
 
 impl Cpid {
-    /// The identifier of a queue of a port.
+    /// Returns the identifier of a queue of a port.
     pub fn of(bridge: Mac, port: u16, queue: u8) -> Cpid {
         Cpid { bridge, point: (port << 3 | u16::from(queue & 7)).to_be_bytes() }
     }
 
-    /// Port and queue of [`Cpid::of`].
+    /// Returns port and queue of an identifier that [`Cpid::of`] made.
     pub fn port_and_queue(&self) -> (u16, u8) {
         let point = u16::from_be_bytes(self.point);
         (point >> 3, (point & 7) as u8)

@@ -1,8 +1,8 @@
 //! BCN, Backward Congestion Notification (Bergamasco, 2005 to 2007): the message, and the tag of rate-limited frames.
 //!
-//! The published presentations give the fields, not their octets. **The layout is this project's choice**, but for the EtherType of the
-//! tag, 0x8904, which is registered as "BCN data frame tag". The message goes to the source of the sampled frame, with an EtherType that
-//! is a parameter (0x88B5, local experimental, by default).
+//! The published presentations list the fields, but not their octets. **The layout is this project's choice**, except
+//! the EtherType of the tag, 0x8904, which is registered as "BCN data frame tag". The message goes to the source of the
+//! sampled frame. Its EtherType is a parameter (0x88B5, local experimental, by default).
 //!
 //! | BCN offset | bits | field | unit | source |
 //! |---|---|---|---|---|
@@ -33,7 +33,7 @@ use zerocopy::{FromBytes, Immutable, IntoBytes, KnownLayout, Unaligned};
 /// The format's name in errors.
 const NAME: &str = "BCN";
 
-/// The message as it stands in the frame, without the octets of the sampled frame that follow it.
+/// Layout of the message, without the octets of the sampled frame that follow it.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, FromBytes, IntoBytes, KnownLayout, Immutable, Unaligned)]
 #[repr(C)]
 pub struct Layout {
@@ -45,7 +45,8 @@ pub struct Layout {
     pub cpid: Cpid,
     /// Octets 10 and 11: Qoff = Qeq - Q, two's complement, pages of 64 octets.
     pub q_off: I16,
-    /// Octets 12 and 13: Qdelta, what has arrived minus what has left since the last sample, two's complement, pages of 64 octets.
+    /// Octets 12 and 13: Qdelta = arrivals minus departures since the last sample, two's complement, pages
+    /// of 64 octets.
     pub q_delta: I16,
     /// Octets 14 and 15: length n of the encapsulated frame, 0 to 64. Its first n octets follow, from its destination address on.
     pub length: U16,
@@ -56,9 +57,10 @@ pub struct Layout {
 pub struct Bcn<'a> {
     /// Q is above the equilibrium Qeq, and not above the severe threshold Qsc.
     pub mild: bool,
-    /// Q is above the severe threshold Qsc, whatever the message asks for: STOP, the strongest decrease, or one by its fields.
+    /// Q is above the severe threshold Qsc. The message may ask for STOP, for the strongest decrease, or for a decrease
+    /// by its fields.
     pub severe: bool,
-    /// Who speaks.
+    /// The congestion point that sends the message.
     pub cpid: Cpid,
     /// \[64 octets\] Equilibrium minus queue length.
     pub q_off: i16,
@@ -69,12 +71,13 @@ pub struct Bcn<'a> {
 }
 
 impl Bcn<'_> {
-    /// What the first octet says.
+    /// The subtype of the message, in the first octet.
     pub const SUBTYPE: u8 = 1;
-    /// \[octets\] Most of the sampled frame that goes along.
+    /// \[octets\] The most octets of the sampled frame in a message.
     pub const MOST_FRAME: usize = 64;
 
-    /// Returns whether octets behind an EtherType that anyone may use can be a message, by subtype and version, as far as they are there.
+    /// Returns whether octets after an unregistered EtherType can be a message, by the subtype and version that are
+    /// present.
     pub fn fits(octets: &[u8]) -> bool {
         octets.first().is_none_or(|subtype| *subtype == Bcn::SUBTYPE) && octets.get(1).is_none_or(|o| o >> 4 == 0)
     }
@@ -125,7 +128,7 @@ impl Emit for Bcn<'_> {
     }
 }
 
-/// The rate-limited tag as it stands in the frame, after EtherType 0x8904.
+/// Layout of the rate-limited tag, after EtherType 0x8904.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, FromBytes, IntoBytes, KnownLayout, Immutable, Unaligned)]
 #[repr(C)]
 pub struct TagLayout {
@@ -137,8 +140,8 @@ pub struct TagLayout {
     pub ether_type: U16,
 }
 
-/// The rate-limited tag of a data frame: it tells the congestion point that the frame went through a limiter which that point has
-/// slowed. It stands after the VLAN tag; the frame's own EtherType follows.
+/// The rate-limited tag of a data frame. It informs a congestion point that the frame passed a limiter which that point
+/// slowed. It follows the VLAN tag, and the frame's own EtherType follows it.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct RateLimitedTag {
     /// The congestion point that slowed the limiter.
@@ -195,7 +198,7 @@ mod tests {
         assert_eq!(octets, [0, 0, 2, 2, 2, 2, 2, 2, 0, 1, 8, 0]);
         assert_eq!(RateLimitedTag::parse(&octets), Ok(tag));
         assert!(RateLimitedTag::parse(&octets[..11]).is_err());
-        // What is reserved is not carried on; another version is not read.
+        // Reserved bits are ignored, and another version is refused.
         octets[1] = 0xff;
         assert_eq!(RateLimitedTag::parse(&octets), Ok(tag));
         octets[0] = 0x10;

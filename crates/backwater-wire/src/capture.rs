@@ -1,7 +1,8 @@
-//! Reads captures, pcapng and pcap, in either byte order, block by block; the parser is that of the [`pcap_parser`] crate.
+//! Reads captures, pcapng and pcap, in either byte order, block by block. The parser is that of the [`pcap_parser`]
+//! crate.
 //!
-//! A block that is broken inside is reported and skipped by the length that it names. Where no length can be trusted any more, or the
-//! file ends in the middle of a block, reading ends there with a last report: what was read before stands.
+//! A block that is broken inside is reported, and skipped by the length that it names. If a length cannot be trusted,
+//! or the file ends in the middle of a block, reading ends with a last report. All earlier frames stay valid.
 
 use pcap_parser::{Block, Linktype, PcapBlockOwned, PcapError, create_reader};
 use std::format;
@@ -9,70 +10,70 @@ use std::io::Read;
 use std::string::{String, ToString};
 use std::vec::Vec;
 
-/// What comes out of a file.
+/// A frame, or a problem.
 #[derive(Clone, Debug, PartialEq)]
 pub enum Item<'a> {
     /// A frame.
     Frame(Captured<'a>),
-    /// Something that could not be read.
+    /// A part of the file that cannot be read.
     Problem(Problem),
 }
 
 /// A frame of a capture.
 #[derive(Clone, Debug, PartialEq)]
 pub struct Captured<'a> {
-    /// Its number in the file, from 1, as Wireshark counts.
+    /// Its number in the file, from 1, as in Wireshark.
     pub number: u64,
-    /// \[octets\] Where in the file its block or record begins.
+    /// \[octets\] The offset of its block or record in the file.
     pub offset: u64,
-    /// Name of the interface; its number where it has none.
+    /// Name of the interface, or its number if it has no name.
     pub interface: &'a str,
-    /// \[ps\] Time stamp, since whatever the capture counts from; `None` if it has none.
+    /// \[ps\] Time stamp, from the capture's own origin; `None` without one.
     pub time: Option<u128>,
-    /// Whether it came in (1) or left (2); 0 if the file does not say.
+    /// 1: inbound; 2: outbound; 0: the file does not record it.
     pub direction: u8,
-    /// What was kept of it.
+    /// The octets that the capture kept.
     pub octets: &'a [u8],
-    /// \[octets\] How long it was.
+    /// \[octets\] The original length.
     pub length: u32,
 }
 
-/// Something that could not be read.
+/// A part of the file that cannot be read.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Problem {
-    /// \[octets\] Where in the file.
+    /// \[octets\] Its offset in the file.
     pub offset: u64,
-    /// What is wrong.
+    /// The reason.
     pub reason: String,
 }
 
-/// What later frames need to know of their interface.
+/// Properties of an interface that its frames need.
 struct Interface {
     name: String,
     ethernet: bool,
     /// Ticks per second; 0 if unreadable.
     resolution: u64,
-    /// \[s\] added to each time stamp
+    /// \[s\] The offset to add to each time stamp.
     offset: i64,
 }
 
-/// \[octets\] What a block may take; one that names a greater length is broken.
+/// \[octets\] The largest block. A block that names a greater length is broken.
 const LARGEST: usize = 16 << 20;
 /// \[octets\] The shortest block.
 const SHORTEST: usize = 12;
-/// Types of blocks in which frames, or what they need, are.
+/// Types of blocks that hold frames, or data that frames need.
 const SECTION: u32 = 0x0a0d_0d0a;
 const INTERFACE: u32 = 1;
-/// Obsolete, but still found in old files; the parser does not read it (draft-ietf-opsawg-pcapng, appendix A).
+/// Obsolete, but still in old files. The parser does not read it (draft-ietf-opsawg-pcapng, appendix A).
 const OLD_PACKET: u32 = 2;
 const SIMPLE_PACKET: u32 = 3;
 const ENHANCED_PACKET: u32 = 6;
 const PS_PER_SECOND: u128 = 1_000_000_000_000;
 
-/// Reads a capture to its end and hands every frame, and every problem, to `take`.
+/// Reads a capture to its end, and calls `take` with every frame and every problem.
 ///
 /// # Errors
-/// [`Problem`] if `from` is no capture at all.
+/// [`Problem`] if `from` is not a capture.
 pub fn read<R: Read + Send>(from: R, mut take: impl FnMut(Item<'_>)) -> Result<(), Problem> {
     let mut reader = create_reader(1 << 16, from)
         .map_err(|error| Problem { offset: 0, reason: format!("not a pcapng or pcap file ({})", reported(&error)) })?;
@@ -143,7 +144,7 @@ enum Trouble {
 }
 
 impl Trouble {
-    /// Where the block is all there, what is missing is missing inside it.
+    /// If the whole block is present, the missing octets are a fault inside it.
     fn unless(self, whole: Option<usize>) -> Trouble {
         match (self, whole) {
             (Trouble::More | Trouble::Cut, Some(_)) => Trouble::Broken("a length inside it points beyond it".into()),
@@ -152,17 +153,17 @@ impl Trouble {
     }
 }
 
-/// What is done with the block at the beginning of what has been read.
+/// The action for the block at the beginning of the octets read.
 enum Ahead {
     Parse,
-    /// \[octets\] Statistics, names, secrets: nothing that a frame needs.
+    /// \[octets\] Skip a block that no frame needs: statistics, names, secrets.
     Skip(usize),
     /// \[octets\] A packet block.
     OldPacket(usize),
     Broken(&'static str),
 }
 
-/// Returns what an error of the parser says, without the octets that it carries.
+/// Returns the message of a parser's error, without the octets that it carries.
 fn reported<I>(error: &PcapError<I>) -> String {
     match error {
         PcapError::Eof => "it is empty".into(),
@@ -175,10 +176,10 @@ fn reported<I>(error: &PcapError<I>) -> String {
 
 struct State {
     interfaces: Vec<Interface>,
-    /// The file's first block or header has been read.
+    /// True once the file's first block or header has been read.
     begun: bool,
     big_endian: bool,
-    /// pcap, not pcapng
+    /// True for pcap, false for pcapng.
     legacy: bool,
     nanoseconds: bool,
     number: u64,
@@ -191,7 +192,7 @@ impl State {
             PcapBlockOwned::LegacyHeader(header) => {
                 self.legacy = true;
                 self.nanoseconds = header.is_nanosecond_precision();
-                // The upper bits say whether frames have a check sequence.
+                // The upper bits state whether frames have a check sequence.
                 let ethernet = Linktype(header.network.0 & 0xffff) == Linktype::ETHERNET;
                 self.interfaces.push(Interface { name: "0".into(), ethernet, resolution: 1, offset: 0 });
             }
@@ -216,7 +217,7 @@ impl State {
             PcapBlockOwned::NG(Block::EnhancedPacket(frame)) => {
                 let ticks = u64::from(frame.ts_high) << 32 | u64::from(frame.ts_low);
                 let time = self.interfaces.get(frame.if_id as usize).and_then(|of| of.time(ticks));
-                // epb_flags, 32 bits, of which the lowest two are the direction.
+                // epb_flags has 32 bits. The lowest two are the direction.
                 let flags = frame.options.iter().find(|o| o.code.0 == 2).and_then(|o| o.value().first_chunk::<4>());
                 let lowest = flags.map_or(0, |octets| octets[if self.big_endian { 3 } else { 0 }]);
                 let direction = lowest & 3;
@@ -230,7 +231,8 @@ impl State {
         }
     }
 
-    /// Reads a packet block: as an enhanced one, but that the interface has 16 bits, which the count of drops follows.
+    /// Reads a packet block. It differs from an enhanced one in its interface, which has 16 bits, and the count of
+    /// drops after it.
     fn old_packet(&mut self, block: &[u8], offset: u64, take: &mut impl FnMut(Item<'_>)) -> Result<(), &'static str> {
         let word = |at: usize| self.word(block, at).ok_or("it is too short for a packet");
         let [interface, high, low, kept, length] = [word(8)?, word(12)?, word(16)?, word(20)?, word(24)?];
@@ -239,7 +241,7 @@ impl State {
         let time = self.interfaces.get(interface as usize).and_then(|of| of.time(ticks));
         let inside = block.get(28..block.len() - 4).and_then(|inside| inside.split_at_checked(kept as usize));
         let (data, behind) = inside.ok_or("a length inside it points beyond it")?;
-        // pack_flags, if it is the first of the options.
+        // pack_flags, if it is the first option.
         let options = behind.get(kept.wrapping_neg() as usize & 3..).unwrap_or_default();
         let direction = match self.word(options, 0).zip(self.word(options, 4)) {
             Some((head, flags)) if head == if self.big_endian { 0x0002_0004 } else { 0x0004_0002 } => flags & 3,
@@ -249,7 +251,7 @@ impl State {
         Ok(())
     }
 
-    /// A number of 32 bits of a block.
+    /// Returns a number of 32 bits in a block.
     fn word(&self, octets: &[u8], at: usize) -> Option<u32> {
         let octets = *octets.get(at..)?.first_chunk()?;
         Some(if self.big_endian { u32::from_be_bytes(octets) } else { u32::from_le_bytes(octets) })
@@ -288,8 +290,9 @@ impl State {
         }));
     }
 
-    /// Returns what is done with the block at the beginning of `data`. The parser subtracts without looking from the lengths of some kinds
-    /// of blocks (pcap-parser 0.17.0: process information, simple packet), and therefore sees only those that are needed and can be right.
+    /// Returns what to do with the block at the beginning of `data`. The parser subtracts from the lengths of some
+    /// kinds of blocks unchecked (pcap-parser 0.17.0: process information, simple packet). It therefore gets only
+    /// blocks that are needed and have a possible length.
     fn ahead(&self, data: &[u8]) -> Ahead {
         let (Some(kind), Some(length), false) = (self.word(data, 0), self.word(data, 4), self.legacy) else {
             return Ahead::Parse;
@@ -305,10 +308,11 @@ impl State {
         }
     }
 
-    /// \[octets\] What the block at the beginning of `data` says it takes, where that can be and it is all there.
+    /// \[octets\] Returns the length that the block at the beginning of `data` names, if it is possible and the whole
+    /// block is present.
     fn whole_block(&self, data: &[u8]) -> Option<usize> {
         if self.legacy {
-            return None; // records of pcap have no length of their own
+            return None; // Records of pcap have no length field.
         }
         let length = usize::try_from(self.word(data, 4)?).ok()?;
         (length >= SHORTEST && length % 4 == 0 && length <= data.len()).then_some(length)
@@ -316,7 +320,7 @@ impl State {
 }
 
 impl Interface {
-    /// A time stamp in ps.
+    /// Converts a time stamp to ps.
     fn time(&self, ticks: u64) -> Option<u128> {
         let ticks = u128::from(ticks) * PS_PER_SECOND;
         let time = ticks.checked_div(self.resolution.into())?;
@@ -367,13 +371,13 @@ mod tests {
     fn a_broken_block_is_reported_and_what_follows_is_read() {
         let mut octets = written();
         let first = octets.len() - (32 + 64 + 12) - (32 + 60 + 12);
-        octets[first + 20] = 0xff; // captured length beyond the block
+        octets[first + 20] = 0xff; // The captured length goes beyond the block.
         let (frames, problems) = all(&octets);
         assert_eq!((frames.len(), problems.len()), (1, 1), "{problems:?}");
         assert_eq!((frames[0].5, problems[0].offset), (61, first as u64));
     }
 
-    /// The first is one that a fuzzer found; the parser would panic at both.
+    /// The first block is one that a fuzzer found. The parser would panic at both.
     #[test]
     fn blocks_that_are_not_needed_are_stepped_over_whatever_is_in_them() {
         let packet = 32 + 60 + 12;
@@ -387,7 +391,7 @@ mod tests {
         }
     }
 
-    /// After the frames of [`written`] another in an obsolete packet block.
+    /// Appends an obsolete packet block to the frames of [`written`].
     #[test]
     fn obsolete_packet_blocks_are_read_and_broken_ones_told() {
         let block = |kept: u32| {
@@ -402,7 +406,7 @@ mod tests {
             let (frames, problems) = all(&[written(), block(kept), written()].concat());
             assert_eq!((frames.len(), problems.len()), (4, 1), "{problems:?}");
         }
-        // The same in the other byte order: section, interface, packet with 9 drops before it.
+        // The same in the other byte order: section, interface, and a packet after 9 drops.
         let words = |words: &[u32]| words.iter().flat_map(|word| word.to_be_bytes()).collect::<Vec<_>>();
         let section = words(&[0x0a0d_0d0a, 28, 0x1a2b_3c4d, 1 << 16, u32::MAX, u32::MAX, 28]);
         let interface = words(&[1, 20, 1 << 16, 0, 20]);

@@ -1,11 +1,11 @@
 //! CIM, the congestion isolation message (IEEE 802.1Qcz-2023 clause 49): "isolate this flow as I do".
 //!
-//! Three forms say the same:
+//! Three forms have the same meaning:
 //!
 //! - **layer 2**: to the peer's MAC address, EtherType 0x89A2, then [`Layout`];
-//! - **layer 3**: the same PDU as payload of UDP, to the port that the peer announced by LLDP ([`crate::lldp::CiTlv`]);
-//! - **CNM**: the format of [`crate::qcn::Cnm`] with the upstream bridge's MAC address as destination, which the first contribution
-//!   of 2018 considers; [`Cim::as_cnm`].
+//! - **layer 3**: the same PDU as UDP payload, to the port that the peer announced by LLDP ([`crate::lldp::CiTlv`]);
+//! - **CNM**: the format of [`crate::qcn::Cnm`] with the upstream bridge's MAC address as destination, which the first
+//!   contribution of 2018 considers; [`Cim::as_cnm`].
 //!
 //! | offset | bits | field | unit | source |
 //! |---|---|---|---|---|
@@ -20,8 +20,9 @@
 //! | 18 | 8 n | encapsulated MSDU, from its EtherType on | | ciStreamTable |
 //!
 //! **Certain** (the managed objects of clause 12.33 name them): destination and source address, VID and the first octets of the MSDU.
-//! **Uncertain**: the first two octets, [`Layout::version_and_flags`]: version in the highest four bits, then a flag that says
-//! *delete* instead of *add*, both this project's choice; and the 4 bits beside the VID, sent as 0.
+//! **Uncertain**: the first two octets, [`Layout::version_and_flags`], and the 4 bits beside the VID, sent as 0. The
+//! version is in the highest four bits; the flag after it means *delete* instead of *add*. Both are this project's
+//! choice.
 
 use crate::address::{Cpid, Mac};
 use crate::octets::{first, raw, view, write};
@@ -35,7 +36,7 @@ const NAME: &str = "CIM";
 /// The delete flag in [`Layout::version_and_flags`] (uncertain).
 const DELETE: u16 = 1 << 11;
 
-/// The PDU as it stands in the frame, without the octets of the flow's frame that follow it.
+/// Layout of the PDU, without the octets of the flow's frame that follow it.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, FromBytes, IntoBytes, KnownLayout, Immutable, Unaligned)]
 #[repr(C)]
 pub struct Layout {
@@ -54,7 +55,7 @@ pub struct Layout {
 /// A congestion isolation message.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Cim<'a> {
-    /// True if the flow is to be isolated no longer (uncertain: the published objects know only its addition).
+    /// True if the peer should no longer isolate the flow (uncertain: the published objects know only its addition).
     pub delete: bool,
     /// Destination address of the congesting flow.
     pub destination: Mac,
@@ -67,11 +68,11 @@ pub struct Cim<'a> {
 }
 
 impl Cim<'_> {
-    /// \[octets\] Most of the flow's MSDU that goes along (ciPeerCimEncapLen, clause 49.3.6).
+    /// \[octets\] The most octets of the flow's MSDU in a message (ciPeerCimEncapLen, clause 49.3.6).
     pub const MOST_MSDU: usize = 512;
 
-    /// Returns whether a datagram to a port that anyone may use can be a message, as far as it is there: version 0, the source address that
-    /// of one station, a length that may be.
+    /// Returns whether a datagram to an unregistered port can be a message, by the fields that are present: version 0,
+    /// the source address of one station, and a possible length.
     pub fn fits(octets: &[u8]) -> bool {
         let length = octets.get(16..18).and_then(|length| length.try_into().ok()).map(u16::from_be_bytes);
         octets.first().is_none_or(|first| first >> 4 == 0)
@@ -79,8 +80,9 @@ impl Cim<'_> {
             && length.is_none_or(|length| usize::from(length) <= Cim::MOST_MSDU)
     }
 
-    /// The same in the format of a CNM, which names the flow's destination and has no place for its source address, its VID and
-    /// a deletion: `None` for that. Feedback and queue lengths are zero: nothing is to slow down. At most 64 octets of the MSDU go along.
+    /// Returns the message in the format of a CNM, which has the flow's destination, but no place for its source
+    /// address, its VID and a deletion: `None` for a deletion. Feedback and queue lengths are zero, so that nothing
+    /// slows down. The CNM has at most 64 octets of the MSDU.
     pub fn as_cnm(&self, cpid: Cpid, priority: u8) -> Option<Cnm<'_>> {
         let length = self.msdu.len().min(Cnm::MOST_MSDU);
         let msdu = self.msdu.get(..length).unwrap_or_default();

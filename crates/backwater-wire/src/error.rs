@@ -1,20 +1,20 @@
-//! What can be wrong with octets.
+//! Errors of formats.
 
 use core::fmt;
 
-/// Why octets are not the frame that they were taken for, or a value cannot be put into octets.
+/// The reason why octets are not the expected format, or why a value does not fit into octets.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Error {
     /// The octets end too early.
     Short {
         /// The format, such as `CNM`.
         frame: &'static str,
-        /// \[octets\] How many it takes.
+        /// \[octets\] The length needed.
         needs: usize,
-        /// \[octets\] How many there are.
+        /// \[octets\] The length present.
         has: usize,
     },
-    /// A field holds what it must not.
+    /// A field has a forbidden value.
     Field {
         /// The format.
         frame: &'static str,
@@ -22,24 +22,24 @@ pub enum Error {
         field: &'static str,
         /// \[octets\] Where the field begins, from the beginning of the format.
         offset: usize,
-        /// What it holds.
+        /// Its value.
         value: u64,
-        /// What it may hold.
+        /// The allowed values.
         expected: &'static str,
     },
-    /// The place to write to is too small.
+    /// The destination is too small.
     Room {
         /// The format.
         frame: &'static str,
-        /// \[octets\] How many it takes.
+        /// \[octets\] The length needed.
         needs: usize,
-        /// \[octets\] How many there are.
+        /// \[octets\] The length present.
         has: usize,
     },
 }
 
 impl Error {
-    /// A field that holds what it must not.
+    /// Returns the error of a field with a forbidden value.
     pub(crate) fn field(
         frame: &'static str,
         field: &'static str,

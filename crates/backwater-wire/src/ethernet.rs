@@ -8,7 +8,8 @@
 //! | 14 | 8 n | MAC client data: n is at least 46, else padded with zeros | | clauses 3.2.7 and 3.2.8 |
 //! | 14 + n | 32 | frame check sequence, CRC-32 over all before it; captures are written without it | | clause 3.2.9 |
 //!
-//! A VLAN tag stands between source address and EtherType; of two the first is that of the service (IEEE 802.1ad):
+//! A VLAN tag is between source address and EtherType. If there are two, the first is that of the service (IEEE
+//! 802.1ad):
 //!
 //! | offset | bits | field | unit | source |
 //! |---|---|---|---|---|
@@ -17,8 +18,8 @@
 //! | 14 | 1 | DEI, drop eligible indicator; sent as 0 | | clause 9.6 |
 //! | 14 | 12 | VID, VLAN identifier, 0 to 4095; 0 carries a priority alone | | clause 9.6 |
 //!
-//! The headers' views and values are those of the [`etherparse`] crate, which knows the common protocols; this module only
-//! adds what is special here.
+//! Views and values of the headers are those of the [`etherparse`] crate, which knows the common protocols. This module
+//! adds only the rest.
 
 use crate::Error;
 use crate::address::Mac;
@@ -57,7 +58,7 @@ pub mod ether_type {
 /// \[octets\] The shortest frame without its frame check sequence (IEEE 802.3 clause 4A.4.2: minFrameSize is 64 with it).
 pub const SHORTEST: usize = 60;
 
-/// A header as it stands in the frame.
+/// Layout of a header.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, FromBytes, IntoBytes, KnownLayout, Immutable, Unaligned)]
 #[repr(C)]
 pub struct Layout {
@@ -69,7 +70,7 @@ pub struct Layout {
     pub ether_type: U16,
 }
 
-/// A VLAN tag as it stands in the frame, from its EtherType on.
+/// Layout of a VLAN tag, from its EtherType on.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, FromBytes, IntoBytes, KnownLayout, Immutable, Unaligned)]
 #[repr(C)]
 pub struct Tag {
@@ -79,7 +80,8 @@ pub struct Tag {
     pub control: U16,
 }
 
-/// Writes a frame: addresses, a VLAN tag if `vlan` gives priority and VID, EtherType, `client` data in parts, padding to [`SHORTEST`].
+/// Writes a frame: addresses, a VLAN tag if `vlan` has priority and VID, EtherType, `client` data in parts, padding to
+/// [`SHORTEST`].
 ///
 /// # Errors
 /// [`Error::Room`] if `octets` is too short; [`Error::Field`] if the priority is above 7 or the VID above 4095.

@@ -1,7 +1,7 @@
-//! A whole frame, taken apart.
+//! Parses a whole frame.
 //!
-//! [`Frame::parse`] goes through tags, addresses and ports down to the message. A frame that is cut off or broken further inside is no
-//! error of the whole: what could be read stands, and the message says what was wrong.
+//! [`Frame::parse`] reads tags, addresses and ports down to the message. If a frame is cut off or broken further
+//! inside, the frame is no error: it has the fields that could be read, and its message is [`Message::Broken`].
 
 use crate::address::{Cpid, Mac};
 use crate::bcn::{Bcn, RateLimitedTag, TagLayout};
@@ -19,7 +19,8 @@ use crate::uet::{self, Uet};
 use crate::{Emit, Error, Parse};
 use core::net::IpAddr;
 
-/// Numbers that no registry fixes. What comes by them and does not begin like the message is [`Message::Other`]: it is someone else's.
+/// Numbers that no registry assigns. A frame with one of them that does not begin like the message is
+/// [`Message::Other`]: another protocol uses the number.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Numbers {
     /// EtherType of BCN messages.
@@ -31,7 +32,7 @@ pub struct Numbers {
 }
 
 impl Numbers {
-    /// Default of [`Numbers::cim`]: of the dynamic range (RFC 6335), this project's choice.
+    /// Default of [`Numbers::cim`], from the dynamic range (RFC 6335): this project's choice.
     pub const CIM_PORT: u16 = 61186;
 }
 
@@ -48,7 +49,7 @@ pub struct Frame<'a> {
     pub destination: Mac,
     /// Source address.
     pub source: Mac,
-    /// PCP and VID of the first VLAN tag, be it for services or customers.
+    /// PCP and VID of the first VLAN tag, which is either a service or a customer tag.
     pub vlan: Option<(u8, u16)>,
     /// Congestion point named by the rate-limited tag of BCN.
     pub rate_limited: Option<Cpid>,
@@ -56,13 +57,13 @@ pub struct Frame<'a> {
     pub cn_tag: Option<u16>,
     /// EtherType after all tags.
     pub ether_type: u16,
-    /// IP addresses, where it is an IP packet.
+    /// The IP header, if it is an IP packet.
     pub ip: Option<Ip>,
-    /// What it says.
+    /// The content of the frame.
     pub message: Message<'a>,
 }
 
-/// What an IP header says.
+/// Fields of an IP header.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Ip {
     /// Source address.
@@ -77,7 +78,7 @@ pub struct Ip {
     pub ports: Option<(u16, u16)>,
 }
 
-/// What a frame says.
+/// The content of a frame.
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub enum Message<'a> {
     /// PAUSE of IEEE 802.3.
@@ -104,31 +105,31 @@ pub enum Message<'a> {
         reth: Option<Reth>,
         /// Acknowledge extended transport header.
         aeth: Option<Aeth>,
-        /// \[octets\] Payload without padding, by the length that UDP names.
+        /// \[octets\] Length of the payload without padding, by the length in UDP.
         payload: usize,
-        /// As it stands in the packet; `None` where a capture cut it off.
+        /// The ICRC in the packet; `None` if the capture cut it off.
         icrc: Option<u32>,
     },
     /// A packet of UET.
     Uet {
         /// Its header.
         header: Uet,
-        /// \[octets\] What follows the header, by the length that UDP names.
+        /// \[octets\] Length after the header, by the length in UDP.
         payload: usize,
     },
-    /// Something else.
+    /// Another protocol.
     Other,
-    /// Something known that is cut off or broken.
+    /// A known format that is cut off or broken.
     Broken(Error),
 }
 
 impl Message<'_> {
-    /// What [`Message::name`] can say.
+    /// All results of [`Message::name`].
     pub const NAMES: [&'static str; 13] =
         ["data", "ack", "pause", "pfc", "cnm", "cim", "sfcm", "bcn", "lldp", "cnp", "uet", "other", "broken"];
 
-    /// A short name, as in tables. Of the packets of RoCEv2 `cnp` and `ack` (opcode 0x11) are told apart; all others are `data`. Of those of
-    /// UET requests are `data`, ACK and NACK `ack`, and control packets `uet`.
+    /// Returns a short name, as in tables. A packet of RoCEv2 is `cnp`, `ack` (opcode 0x11), or `data`. A packet of UET
+    /// is `data` (a request), `ack` (an ACK or NACK), or `uet` (a control packet).
     pub fn name(&self) -> &'static str {
         match self {
             Message::Roce { bth, .. } if bth.opcode == opcode::ACKNOWLEDGE => "ack",
@@ -151,10 +152,10 @@ impl Message<'_> {
 }
 
 impl<'a> Frame<'a> {
-    /// Takes a frame apart; `octets` begin at the destination address and end before the frame check sequence.
+    /// Parses a frame. `octets` begin at the destination address, and end before the frame check sequence.
     ///
     /// # Errors
-    /// [`Error::Short`] if not even addresses and EtherType are whole. Whatever is wrong further inside is [`Message::Broken`].
+    /// [`Error::Short`] if addresses and EtherType are not whole. Errors further inside become [`Message::Broken`].
     pub fn parse(octets: &'a [u8], numbers: &Numbers) -> Result<Frame<'a>, Error> {
         let (head, rest) = view::<Layout>("Ethernet", octets)?;
         let mut frame = Frame {
@@ -171,12 +172,13 @@ impl<'a> Frame<'a> {
         Ok(frame)
     }
 
-    /// Tags, then what the EtherType names.
+    /// Reads the tags, then the content that the EtherType names.
     fn inside(&mut self, mut rest: &'a [u8], numbers: &Numbers) -> Result<Message<'a>, Error> {
         loop {
             match self.ether_type {
                 ether_type::VLAN | ether_type::SERVICE_VLAN => {
-                    // The EtherType of the tag is behind us: its control field and the next EtherType are laid out like a tag.
+                    // The EtherType of the tag has been read. Its control field and the next EtherType have the layout
+                    // of a tag.
                     let (tag, after) = view::<Tag>("VLAN tag", rest)?;
                     let control = tag.tpid.get();
                     self.vlan.get_or_insert(((control >> 13) as u8, control & 0xfff));
@@ -236,7 +238,7 @@ impl<'a> Frame<'a> {
         if header.protocol() != etherparse::IpNumber::UDP || header.fragments_offset().value() != 0 {
             return Ok(Message::Other);
         }
-        // What follows the packet is padding of the frame.
+        // Octets after the packet are padding of the frame.
         let end = usize::from(header.total_len()).min(octets.len());
         self.udp(octets.get(header.slice().len()..end).unwrap_or_default(), numbers)
     }
@@ -282,11 +284,11 @@ impl<'a> Frame<'a> {
     }
 }
 
-/// BTH, extended headers and ICRC of a packet of which UDP says that it has `length` octets with its own header, and of which these
-/// are there.
+/// Reads BTH, extended headers and ICRC of a packet. UDP states `length` octets with its own header; `octets` are those
+/// present.
 fn roce(octets: &[u8], length: usize) -> Result<Message<'_>, Error> {
     let bth = Bth::parse(octets)?;
-    // A length of 0 is for what is longer than 65535 octets (RFC 2675), a smaller one than the header's is broken.
+    // The length 0 means more than 65535 octets (RFC 2675). A length below that of the header is broken.
     let has = length.checked_sub(8).unwrap_or(octets.len());
     let rest = octets.get(size_of::<BthLayout>()..).unwrap_or_default();
     if bth.opcode == opcode::CNP {
@@ -302,21 +304,21 @@ fn roce(octets: &[u8], length: usize) -> Result<Message<'_>, Error> {
     Ok(Message::Roce { bth, reth, aeth, payload, icrc })
 }
 
-/// The header of a packet of UET of which UDP says that it has `length` octets with its own header, and of which these are there. Other
-/// kinds of delivery, and what is encrypted, are someone else's.
+/// Reads the UET header of a packet. UDP states `length` octets with its own header; `octets` are those present. Other
+/// kinds of delivery, and encrypted packets, are [`Message::Other`].
 fn uet(octets: &[u8], length: usize) -> Result<Message<'_>, Error> {
     if Uet::foreign(octets) {
         return Ok(Message::Other);
     }
     let header = Uet::parse(octets)?;
-    // As of RoCEv2.
+    // As for RoCEv2.
     let has = length.checked_sub(8).unwrap_or(octets.len());
     let needs = header.length();
     let payload = has.checked_sub(needs).ok_or(Error::Short { frame: "UET", needs, has })?;
     Ok(Message::Uet { header, payload })
 }
 
-/// The TLVs of this crate among those of an LLDPDU (IEEE 802.1AB clause 8.2).
+/// Reads the TLVs of this crate from an LLDPDU (IEEE 802.1AB clause 8.2).
 fn lldp(mut rest: &[u8]) -> Result<Message<'_>, Error> {
     let (mut cn, mut ci) = (None, None);
     let mut wrong = Ok(());
@@ -339,7 +341,7 @@ fn lldp(mut rest: &[u8]) -> Result<Message<'_>, Error> {
         }
         rest = after.get(length..).ok_or(Error::Short { frame: "LLDP TLV", needs: length + 2, has: rest.len() })?;
     }
-    // One that could be read is not lost for another that is broken.
+    // A readable TLV counts, even if the other is broken.
     if cn.is_none() && ci.is_none() {
         wrong?;
     }
@@ -376,7 +378,7 @@ mod tests {
         assert_eq!((frame.vlan, frame.message), (Some((0, 5)), Message::Pause(Pause { quanta: 0x1234 })));
     }
 
-    /// By numbers that anyone may use others come, too; only what begins like a message can be a broken one.
+    /// Other protocols may use the unregistered numbers. Only octets that begin like the message are a broken message.
     #[test]
     fn foreign_traffic_by_the_same_numbers_is_not_broken() {
         let named = |ether_type: u16, client: &[u8]| {
@@ -426,8 +428,8 @@ mod tests {
             }
         };
         let whole = 100 - 12 - 4;
-        // SEND middle, SEND last with immediate, WRITE only with immediate, READ request, READ response only, ATOMIC ACKNOWLEDGE,
-        // COMPARE AND SWAP, the same WRITE unreliably, UD SEND only.
+        // SEND middle, SEND last with immediate, WRITE only with immediate, READ request, READ response only, ATOMIC
+        // ACKNOWLEDGE, COMPARE AND SWAP, the same WRITE unreliably, UD SEND only.
         let all = [0x01, 0x03, 0x0b, 0x0c, 0x10, 0x12, 0x13, 0x2b, 0x64].map(length);
         let (none, reth, aeth) = ((false, false), (true, false), (false, true));
         let expected =

@@ -51,12 +51,12 @@ pub use etherparse::{
     UdpHeaderSlice,
 };
 
-/// DSCP CS6, network control (RFC 4594 section 3.1): what control messages that are routed are sent with.
+/// DSCP CS6, network control (RFC 4594 section 3.1), which routed control messages have.
 pub const DSCP_CS6: u8 = 48;
 /// UDP destination port of RoCEv2 (IANA service name registry, `roce`).
 pub const ROCE_PORT: u16 = 4791;
 
-/// IP and UDP around a payload.
+/// A payload with its IP and UDP headers.
 #[cfg(feature = "std")]
 #[derive(Clone, Copy, Debug)]
 pub struct Datagram<'a> {
@@ -66,13 +66,13 @@ pub struct Datagram<'a> {
     pub ds: u8,
     /// Source and destination port.
     pub ports: (u16, u16),
-    /// What UDP carries.
+    /// The payload of UDP.
     pub payload: &'a [u8],
-    /// True if an ICRC follows the payload ([`crate::roce::icrc`]). Over IPv4 UDP then has no checksum.
+    /// True if an ICRC follows the payload ([`crate::roce::icrc`]). UDP over IPv4 then has no checksum.
     pub roce: bool,
 }
 
-/// The header of one of the versions.
+/// The header of either version.
 #[cfg(feature = "std")]
 enum Header {
     V4(Ipv4Header),
@@ -81,11 +81,12 @@ enum Header {
 
 #[cfg(feature = "std")]
 impl Datagram<'_> {
-    /// Of every packet: nobody counts hops here.
+    /// Hop limit of every packet: nobody counts hops here.
     const HOPS: u8 = 64;
 
-    /// Appends it to `octets`, from its EtherType on. Don't fragment is set, identification and flow label are zero. What is longer than
-    /// a length field can say has the greatest value there; addresses of two versions give IPv6 with a mapped address.
+    /// Appends the datagram to `octets`, from its EtherType on. Don't fragment is set; identification and flow label
+    /// are zero. A length that does not fit its field becomes the greatest value. Addresses of two versions become IPv6
+    /// with a mapped address.
     pub fn append(&self, octets: &mut Vec<u8>) {
         let length = 8 + self.payload.len() + if self.roce { 4 } else { 0 };
         let cut = |length: usize| u16::try_from(length).unwrap_or(u16::MAX);
@@ -100,7 +101,7 @@ impl Datagram<'_> {
         let mut udp = UdpHeader { source_port, destination_port, length: cut(length), checksum: 0 };
         octets.extend(udp.to_bytes());
         octets.extend(self.payload);
-        // It does not depend on UDP's checksum, which depends on it.
+        // The ICRC does not depend on the checksum of UDP, but the checksum depends on the ICRC.
         if self.roce
             && let Ok(crc) = icrc(octets.get(ip..).unwrap_or_default())
         {
@@ -112,7 +113,7 @@ impl Datagram<'_> {
             Header::V4(header) => udp.calc_checksum_ipv4(header, carried),
             Header::V6(header) => udp.calc_checksum_ipv6(header, carried),
         };
-        // Refused for what is longer than UDP can say; 0 is none.
+        // The calculation fails for a datagram longer than UDP allows; 0 means no checksum.
         udp.checksum = checksum.unwrap_or(0);
         octets[at..at + 8].copy_from_slice(&udp.to_bytes());
     }

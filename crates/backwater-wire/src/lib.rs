@@ -1,8 +1,9 @@
 //! Frames of congestion management in Ethernet, octet by octet.
 //!
-//! One format, one file. Each file shows its figure as a `#[repr(C)]` struct of big-endian fields, the *layout*, whose fields stand
-//! in the order, at the offset and in the width of the frame: `Layout::ref_from_prefix` (of the [`zerocopy`] crate) is a checked view of
-//! octets, without a copy. Beside it stands a small *value*, with `parse` and `emit`, in the units that people use.
+//! Each format has one file. The file declares the *layout*, a `#[repr(C)]` struct of big-endian fields in the order,
+//! at the offset and in the width of the frame. `Layout::ref_from_prefix` (of the [`zerocopy`] crate) is a checked view
+//! of octets, without a copy. The file also declares a small *value*, with `parse` and `emit`, in the units that people
+//! use.
 //!
 //! ```
 //! use backwater_wire::{pfc::Pfc, Emit, Parse};
@@ -30,9 +31,10 @@
 //! | BCN message, RLT tag | [`bcn`] | Bergamasco, 2005 to 2007 | the set of fields; the octets are this project's choice |
 //! | LLDP TLVs for CN and CI | [`lldp`] | IEEE 802.1Q annex D | CN all; CI the set of fields |
 //!
-//! Captures are written by [`pcapng`], and read by [`capture`], whole or broken; [`sample`] has a frame of each format. They need the feature `std`, which is on by default,
-//! as `ip::Datagram` and `Emit::append` do, which write into vectors; nothing else here does, and nothing else allocates. Nothing panics on any input. What is reserved is sent as zero, ignored on receipt,
-//! and kept by the view.
+//! [`pcapng`] writes captures, and [`capture`] reads them, whole or broken. [`sample`] has a frame of each format.
+//! These three, `ip::Datagram` and `Emit::append` need the feature `std`, which is on by default. The rest neither
+//! needs `std` nor allocates. Nothing panics on any input. Reserved bits are sent as zero and ignored on receipt; the
+//! view keeps them.
 
 #![no_std]
 #![deny(missing_docs)]

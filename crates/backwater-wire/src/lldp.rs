@@ -29,7 +29,7 @@ use crate::{Emit, Error, Parse};
 use zerocopy::byteorder::big_endian::U16;
 use zerocopy::{FromBytes, Immutable, IntoBytes, KnownLayout, Unaligned};
 
-/// The beginning of every TLV here.
+/// Layout of the beginning of every TLV here.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, FromBytes, IntoBytes, KnownLayout, Immutable, Unaligned)]
 #[repr(C)]
 pub struct Head {
@@ -52,7 +52,7 @@ impl Head {
         Head { type_and_length: U16::new(Head::TYPE << 9 | length), organization: Head::ORGANIZATION, subtype }
     }
 
-    /// The information of a TLV with `subtype` at the beginning of `octets`.
+    /// Returns the information of a TLV with `subtype` at the beginning of `octets`.
     fn read<'a>(frame: &'static str, subtype: u8, octets: &'a [u8]) -> Result<&'a [u8], Error> {
         let (head, rest) = view::<Head>(frame, octets)?;
         let (kind, length) = (head.type_and_length.get() >> 9, usize::from(head.type_and_length.get() & 0x1ff));
@@ -77,9 +77,9 @@ impl Head {
 /// The congestion notification TLV (annex D.2.7): which priorities are congestion notification priority values, and which are ready.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct CnTlv {
-    /// Octet 6: bit i says that priority i is a CNPV.
+    /// Octet 6: bit i is set if priority i is a CNPV.
     pub cnpv: u8,
-    /// Octet 7: bit i says that both ends of the link agree on priority i.
+    /// Octet 7: bit i is set if both ends of the link agree on priority i.
     pub ready: u8,
 }
 
@@ -107,10 +107,10 @@ impl Emit for CnTlv {
     }
 }
 
-/// The address to which a peer wants layer 3 CIMs.
+/// The address at which a peer accepts layer 3 CIMs.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum CiAddress {
-    /// None: layer 2 only. Address family 0, a choice of this project.
+    /// Layer 2 only. The address family 0 is this project's choice.
     None,
     /// Address family 1 (IANA address family numbers).
     V4([u8; 4]),
@@ -120,23 +120,23 @@ pub enum CiAddress {
 
 /// The congestion isolation TLV (annex D.2.15): queues and addresses of a peer.
 ///
-/// The set of fields and their order are certain; that the address family takes one octet is this project's choice.
+/// The set of fields and their order are certain. One octet for the address family is this project's choice.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct CiTlv {
-    /// Octets 6 to 13: for each of 8 priorities 0 = does not take part, k = monitored with traffic class k - 1, -k = congesting with
-    /// traffic class k - 1 (clause 49.4.1.2.5).
+    /// Octets 6 to 13, one for each of 8 priorities: 0 = does not take part, k = monitored with traffic class k - 1, -k
+    /// = congesting with traffic class k - 1 (clause 49.4.1.2.5).
     pub queue_map: [i8; 8],
-    /// Octets 14 and 15: octets of the MSDU that the peer wants in a CIM, 0 to 512.
+    /// Octets 14 and 15: octets of the MSDU that the peer requests in a CIM, 0 to 512.
     pub encapsulated: u16,
-    /// Octets 16 to 21: MAC address to which it wants layer 2 CIMs.
+    /// Octets 16 to 21: MAC address at which the peer accepts layer 2 CIMs.
     pub mac: Mac,
-    /// Octets 22 and 23: UDP port to which it wants layer 3 CIMs.
+    /// Octets 22 and 23: UDP port at which the peer accepts layer 3 CIMs.
     pub udp_port: u16,
     /// Octet 24, the address family, and the address after it: 0, 4 or 16 octets.
     pub address: CiAddress,
 }
 
-/// The information of [`CiTlv`] before the address.
+/// Layout of the information of [`CiTlv`] before the address.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, FromBytes, IntoBytes, KnownLayout, Immutable, Unaligned)]
 #[repr(C)]
 pub struct CiLayout {
@@ -155,7 +155,7 @@ pub struct CiLayout {
 impl CiTlv {
     /// Subtype of the TLV.
     pub const SUBTYPE: u8 = 0x13;
-    /// \[octets\] Most of an MSDU that a peer can want (annex D.2.15.4).
+    /// \[octets\] The most octets of an MSDU that a peer can request (annex D.2.15.4).
     pub const MOST_ENCAPSULATED: u16 = Cim::MOST_MSDU as u16;
     /// The format's name in errors.
     const NAME: &'static str = "CI TLV";
@@ -248,7 +248,7 @@ mod tests {
         octets[14..16].copy_from_slice(&[2, 1]);
         assert!(matches!(CiTlv::parse(&octets), Err(Error::Field { offset: 14, value: 513, .. })));
         assert!(CiTlv { encapsulated: 513, ..tlv }.emit(&mut octets).is_err());
-        // Too short for organization and subtype, however many octets there are.
+        // The length is too short for organization and subtype, although more octets follow.
         octets[1] = 3;
         let text = std::string::ToString::to_string(&CiTlv::parse(&octets).unwrap_err());
         let expected =

@@ -1,32 +1,34 @@
-//! From octets to values and back.
+//! Conversions between octets and values.
 
 use crate::Error;
 use zerocopy::{FromBytes, Immutable, IntoBytes, KnownLayout, Unaligned};
 
-/// A value that octets can hold.
+/// A value that can be read from octets.
 pub trait Parse<'a>: Sized {
-    /// Reads the value from the beginning of `octets`; what follows it, such as padding, is ignored.
+    /// Reads the value from the beginning of `octets`. Octets after it, such as padding, are ignored.
     ///
     /// # Errors
-    /// [`Error::Short`] where octets are missing, [`Error::Field`] where one holds what it must not.
+    /// [`Error::Short`] if octets are missing; [`Error::Field`] if a field has a forbidden value.
     fn parse(octets: &'a [u8]) -> Result<Self, Error>;
 }
 
-/// A value that can be put into octets.
+/// A value that can be written as octets.
 pub trait Emit {
-    /// \[octets\] How many it takes.
+    /// \[octets\] Returns its length.
     fn length(&self) -> usize;
 
-    /// Writes the value to the beginning of `octets` and returns how many it took: [`Emit::length`]. Every one of them is written.
+    /// Writes the value to the beginning of `octets`, and returns its length, [`Emit::length`]. It writes every octet
+    /// of that length.
     ///
     /// # Errors
-    /// [`Error::Room`] if there are fewer; [`Error::Field`] if a field cannot hold its value. Then nothing has been written.
+    /// [`Error::Room`] if `octets` is shorter; [`Error::Field`] if a field cannot hold its value. Nothing is written
+    /// then.
     fn emit(&self, octets: &mut [u8]) -> Result<usize, Error>;
 
     /// Appends the value to `octets`.
     ///
     /// # Errors
-    /// [`Error::Field`] if a field cannot hold its value. Then nothing has been appended.
+    /// [`Error::Field`] if a field cannot hold its value. Nothing is appended then.
     #[cfg(feature = "std")]
     fn append(&self, octets: &mut std::vec::Vec<u8>) -> Result<(), Error> {
         let before = octets.len();
@@ -39,7 +41,7 @@ pub trait Emit {
     }
 }
 
-/// The checked view of a layout at the beginning of `octets`, and what follows it.
+/// Returns the checked view of a layout at the beginning of `octets`, and the octets after it.
 pub(crate) fn view<'a, L>(frame: &'static str, octets: &'a [u8]) -> Result<(&'a L, &'a [u8]), Error>
 where
     L: FromBytes + KnownLayout + Immutable + Unaligned,
@@ -47,7 +49,7 @@ where
     L::ref_from_prefix(octets).map_err(|_| Error::Short { frame, needs: size_of::<L>(), has: octets.len() })
 }
 
-/// The first `length` of `octets`.
+/// Returns the first `length` octets.
 pub(crate) fn first<'a>(
     frame: &'static str,
     before: usize,
@@ -57,7 +59,7 @@ pub(crate) fn first<'a>(
     octets.get(..length).ok_or(Error::Short { frame, needs: before + length, has: before + octets.len() })
 }
 
-/// Writes parts one after the other and zeros up to `length`.
+/// Writes parts one after the other, then zeros up to `length`.
 pub(crate) fn write(frame: &'static str, octets: &mut [u8], parts: &[&[u8]], length: usize) -> Result<usize, Error> {
     let taken = parts.iter().map(|part| part.len()).sum::<usize>();
     let needs = taken.max(length);
@@ -74,7 +76,7 @@ pub(crate) fn write(frame: &'static str, octets: &mut [u8], parts: &[&[u8]], len
     Ok(needs)
 }
 
-/// The octets of a layout.
+/// Returns the octets of a layout.
 pub(crate) fn raw<L: IntoBytes + Immutable>(layout: &L) -> &[u8] {
     layout.as_bytes()
 }

@@ -1,7 +1,7 @@
-//! PAUSE (IEEE 802.3 annex 31B): the neighbour sends nothing on this link for a time.
+//! PAUSE (IEEE 802.3 annex 31B): the peer sends nothing on this link for a time.
 //!
-//! The frame goes to `01-80-C2-00-00-01` with EtherType 0x8808, is never tagged and never forwarded. Offsets are from the first
-//! octet after the EtherType, as in all files of this crate; in the frame they are 14 higher.
+//! The frame goes to `01-80-C2-00-00-01` with EtherType 0x8808. It is never tagged and never forwarded. Offsets are
+//! from the first octet after the EtherType, as in all files of this crate. In the frame they are 14 higher.
 //!
 //! | offset | bits | field | unit | source |
 //! |---|---|---|---|---|
@@ -19,7 +19,7 @@ const NAME: &str = "PAUSE";
 /// \[octets\] MAC control parameters and opcode fill the shortest frame (annex 31A).
 pub(crate) const CONTROL: usize = 46;
 
-/// PAUSE as it stands in the frame.
+/// Layout of PAUSE.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, FromBytes, IntoBytes, KnownLayout, Immutable, Unaligned)]
 #[repr(C)]
 pub struct Layout {
@@ -29,10 +29,10 @@ pub struct Layout {
     pub pause_time: U16,
 }
 
-/// A PAUSE.
+/// A PAUSE frame.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Pause {
-    /// \[512 bit times\] How long; 0 = resume.
+    /// \[512 bit times\] Duration; 0 = resume.
     pub quanta: u16,
 }
 

@@ -1,8 +1,8 @@
 //! Writes captures in the pcapng format (IETF draft-ietf-opsawg-pcapng): section header, interfaces, frames.
 //!
-//! Time stamps are in picoseconds (option `if_tsresol` 12). Programs that know nanoseconds only round them down. Frames are written
-//! without their frame check sequence. Memory does not grow: whole blocks are gathered and handed on, so that what a killed program has
-//! handed on is readable to its end.
+//! Time stamps are in picoseconds (option `if_tsresol` 12). Programs limited to nanoseconds round them down. Frames are
+//! written without their frame check sequence. Memory is bounded, because full buffers of whole blocks are written out.
+//! The file of a killed program is therefore readable to its end.
 //!
 //! | block | octets | content |
 //! |---|---|---|
@@ -13,23 +13,23 @@
 use std::io::{Result, Write};
 use std::vec::Vec;
 
-/// Of an interface.
+/// An interface.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Interface<'a> {
-    /// Such as `leaf0/3`.
+    /// Its name, such as `leaf0/3`.
     pub name: &'a str,
-    /// What is at the other end, in words; may be empty.
+    /// A description of the other end; may be empty.
     pub description: &'a str,
     /// \[b/s\] Rate of the link.
     pub speed: u64,
 }
 
-/// Which way a frame went.
+/// The direction of a frame.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Direction {
-    /// It came in at the interface.
+    /// It arrived at the interface.
     Inbound = 1,
-    /// It left by the interface.
+    /// It departed from the interface.
     Outbound = 2,
 }
 
@@ -37,27 +37,28 @@ pub enum Direction {
 #[derive(Debug)]
 pub struct Writer<W: Write> {
     to: W,
-    /// \[octets\] Most of a frame that is kept; 0 = all.
+    /// \[octets\] The most octets of a frame that are kept; 0 = all.
     snap: u32,
     interfaces: u32,
     written: u64,
-    /// Whole blocks that have not been handed on, and the one that is being made.
+    /// Whole blocks that have not been written out, and the block under construction.
     blocks: Vec<u8>,
-    /// Where in `blocks` the latter begins.
+    /// The place in `blocks` where the block under construction begins.
     begin: usize,
 }
 
 const SECTION: u32 = 0x0a0d_0d0a;
 const INTERFACE: u32 = 1;
 const PACKET: u32 = 6;
-/// \[octets\] Blocks are handed on when there are that many.
+/// \[octets\] Blocks are written out once they have this size.
 const GATHER: usize = 1 << 16;
 
 impl<W: Write> Writer<W> {
-    /// Begins a section. Of each frame at most `snap` octets are kept, 0 = all. `application` says what wrote it.
+    /// Begins a section. It keeps at most `snap` octets of each frame, 0 = all. `application` is the name of the
+    /// program that writes it.
     ///
     /// # Errors
-    /// Those of the writer underneath.
+    /// Errors of the underlying writer.
     pub fn new(to: W, snap: u32, application: &str) -> Result<Writer<W>> {
         let mut writer = Writer { to, snap, interfaces: 0, written: 0, blocks: Vec::new(), begin: 0 };
         writer.begin(SECTION);
@@ -72,7 +73,7 @@ impl<W: Write> Writer<W> {
     /// Announces an interface and returns its number. All must be announced before their first frame.
     ///
     /// # Errors
-    /// Those of the writer underneath.
+    /// Errors of the underlying writer.
     pub fn interface(&mut self, interface: &Interface<'_>) -> Result<u32> {
         self.begin(INTERFACE);
         self.blocks.extend([1, 0, 0, 0]);
@@ -88,10 +89,10 @@ impl<W: Write> Writer<W> {
         Ok(self.interfaces - 1)
     }
 
-    /// Writes a frame. `octets` are its first ones, without the frame check sequence; `length` is how long it was in full.
+    /// Writes a frame. `octets` are its first ones, without the frame check sequence; `length` is its full length.
     ///
     /// # Errors
-    /// Those of the writer underneath.
+    /// Errors of the underlying writer.
     pub fn frame(
         &mut self,
         interface: u32,
@@ -114,36 +115,36 @@ impl<W: Write> Writer<W> {
         self.end()
     }
 
-    /// \[octets\] Most of a frame that is kept; 0 = all.
+    /// \[octets\] Returns the most octets of a frame that are kept; 0 = all.
     pub fn snap(&self) -> u32 {
         self.snap
     }
 
-    /// \[octets\] Written so far, whether handed on or not.
+    /// \[octets\] Returns the size so far, of all blocks.
     pub fn written(&self) -> u64 {
         self.written
     }
 
-    /// Returns what a frame with `octets` takes in the file.
+    /// Returns the size of a frame with `octets` in the file.
     pub fn cost(&self, octets: usize) -> u64 {
         let kept = if self.snap == 0 { octets } else { octets.min(self.snap as usize) };
         32 + kept.next_multiple_of(4) as u64 + 12
     }
 
-    /// Hands on all blocks.
+    /// Writes out all blocks.
     ///
     /// # Errors
-    /// Those of the writer underneath. What it may have taken of them is not handed on again.
+    /// Errors of the underlying writer. Blocks that it may have taken are not written a second time.
     pub fn flush(&mut self) -> Result<()> {
         let result = self.to.write_all(&self.blocks);
         self.blocks.clear();
         result.and_then(|()| self.to.flush())
     }
 
-    /// Hands on all blocks and gives the writer back.
+    /// Writes out all blocks, and returns the writer.
     ///
     /// # Errors
-    /// Those of the writer underneath.
+    /// Errors of the underlying writer.
     pub fn finish(mut self) -> Result<W> {
         self.flush()?;
         Ok(self.to)

@@ -1,4 +1,5 @@
-//! PFC, priority-based flow control (IEEE 802.3 annex 31D; IEEE 802.1Qbb): the neighbour sends nothing of some priorities for a time.
+//! PFC, priority-based flow control (IEEE 802.3 annex 31D; IEEE 802.1Qbb): the peer sends nothing of some priorities
+//! for a time.
 //!
 //! Addresses, EtherType and length are those of [`crate::pause`].
 //!
@@ -6,7 +7,7 @@
 //! |---|---|---|---|---|
 //! | 0 | 16 | MAC control opcode, 0x0101 | | IEEE 802.3 table 31A-1 |
 //! | 2 | 8 | priority enable vector, high octet: reserved, 0 | | annex 31D |
-//! | 3 | 8 | priority enable vector, low octet: bit i = `time[i]` is meant | | annex 31D |
+//! | 3 | 8 | priority enable vector, low octet: bit i = `time[i]` applies | | annex 31D |
 //! | 4 + 2 i | 16 | time of priority i, 0 to 7; 0 = resume; sent as 0 where not enabled | 512 bit times | annex 31D |
 //! | 20 | 208 | reserved, 0 | | annex 31A |
 
@@ -19,7 +20,7 @@ use zerocopy::{FromBytes, Immutable, IntoBytes, KnownLayout, Unaligned};
 /// The format's name in errors.
 const NAME: &str = "PFC";
 
-/// PFC as it stands in the frame.
+/// Layout of PFC.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, FromBytes, IntoBytes, KnownLayout, Immutable, Unaligned)]
 #[repr(C)]
 pub struct Layout {
@@ -27,7 +28,7 @@ pub struct Layout {
     pub opcode: U16,
     /// Octet 2: high octet of the priority enable vector, reserved, 0.
     pub reserved: u8,
-    /// Octet 3: bit i says that `time[i]` is meant.
+    /// Octet 3: bit i is set if `time[i]` applies.
     pub enable: u8,
     /// Octets 4 to 19: pause time of priorities 0 to 7 in quanta of 512 bit times; 0 where not enabled. 26 octets of zeros follow.
     pub time: [U16; 8],
@@ -36,7 +37,7 @@ pub struct Layout {
 /// A PFC frame.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct Pfc {
-    /// \[512 bit times\] For priorities 0 to 7: how long, 0 = resume; `None` leaves the priority as it is.
+    /// \[512 bit times\] Duration for priorities 0 to 7: 0 = resume; `None` leaves the priority as it is.
     pub quanta: [Option<u16>; 8],
 }
 

@@ -1,8 +1,8 @@
 //! CN-TAG and CNM, the congestion notification message (IEEE 802.1Q clause 33; IEEE 802.1Qau).
 //!
-//! A reaction point may put a CN-TAG into data frames, after the VLAN tag and before the EtherType; a congestion point copies it into
-//! the message. The message goes to the source of the sampled frame: VLAN tag with the VID of the sampled frame, the CN-TAG if it had
-//! one, EtherType 0x22E7, then [`CnmLayout`].
+//! A reaction point may put a CN-TAG into data frames, after the VLAN tag and before the EtherType. A congestion point
+//! copies it into the message. The message goes to the source of the sampled frame. It has a VLAN tag with the VID of
+//! the sampled frame, the CN-TAG if that had one, EtherType 0x22E7, then [`CnmLayout`].
 //!
 //! | CN-TAG offset | bits | field | unit | source |
 //! |---|---|---|---|---|
@@ -25,7 +25,8 @@
 //!
 //! Widths and the size of 24 to 88 octets are those that vendors' manuals show for their CNMs (HPE 5930, "CNM format").
 //!
-//! **From memory, not from the text of the standard:** the unit of 64 octets, and that the priority stands in the highest three bits.
+//! **From memory, not from the text of the standard:** the unit of 64 octets, and the priority in the highest three
+//! bits.
 
 use crate::address::{Cpid, Mac};
 use crate::octets::{first, raw, view, write};
@@ -33,7 +34,7 @@ use crate::{Emit, Error, Parse};
 use zerocopy::byteorder::big_endian::{I16, U16};
 use zerocopy::{FromBytes, Immutable, IntoBytes, KnownLayout, Unaligned};
 
-/// CN-TAG as it stands in the frame, after EtherType 0x22E9 (clause 33.2).
+/// Layout of the CN-TAG, after EtherType 0x22E9 (clause 33.2).
 #[derive(Clone, Copy, Debug, PartialEq, Eq, FromBytes, IntoBytes, KnownLayout, Immutable, Unaligned)]
 #[repr(C)]
 pub struct CnTag {
@@ -59,7 +60,7 @@ impl Emit for CnTag {
     }
 }
 
-/// CNM as it stands in the frame, without the octets of the sampled frame that follow it (clause 33.4).
+/// Layout of the CNM, without the octets of the sampled frame that follow it (clause 33.4).
 #[derive(Clone, Copy, Debug, PartialEq, Eq, FromBytes, IntoBytes, KnownLayout, Immutable, Unaligned)]
 #[repr(C)]
 pub struct CnmLayout {
@@ -84,7 +85,7 @@ pub struct CnmLayout {
 pub struct Cnm<'a> {
     /// Quantized feedback, 0 to 63.
     pub feedback: u8,
-    /// Who speaks.
+    /// The congestion point that sends the message.
     pub cpid: Cpid,
     /// \[64 octets\] Set point minus queue length.
     pub q_offset: i16,
@@ -99,19 +100,19 @@ pub struct Cnm<'a> {
 }
 
 impl Cnm<'_> {
-    /// \[octets\] Most of the sampled MSDU that goes along.
+    /// \[octets\] The most octets of the sampled MSDU in a message.
     pub const MOST_MSDU: usize = 64;
     /// The format's name in errors.
     const NAME: &'static str = "CNM";
 
-    /// A length in bytes in the unit of [`Cnm::q_offset`], rounded towards zero and saturated (clause 33.4.5).
+    /// Converts a length in bytes to the unit of [`Cnm::q_offset`], rounded towards zero and saturated (clause 33.4.5).
     pub fn units(bytes: i64) -> i16 {
         (bytes / 64).clamp(i16::MIN.into(), i16::MAX.into()) as i16
     }
 }
 
 impl<'a> Parse<'a> for Cnm<'a> {
-    /// A higher version is read like version 0 (clause 33.4: what is unknown is ignored).
+    /// A higher version is read like version 0 (clause 33.4: unknown content is ignored).
     fn parse(octets: &'a [u8]) -> Result<Cnm<'a>, Error> {
         let (layout, rest) = view::<CnmLayout>(Cnm::NAME, octets)?;
         let length = usize::from(layout.length.get());

@@ -1,7 +1,7 @@
 //! RoCEv2: base transport header, RETH, AETH, CNP and the invariant CRC (InfiniBand specification, volume 1, clause 9; annex A17).
 //!
-//! UDP destination port 4791, source port = entropy of the flow, UDP checksum 0; then BTH, extended headers by opcode, payload padded to
-//! 4 octets, ICRC.
+//! The UDP destination port is 4791, the source port is the entropy of the flow, and the UDP checksum is 0. BTH
+//! follows, then extended headers by opcode, payload padded to 4 octets, and ICRC.
 //!
 //! | BTH offset | bits | field | unit | source |
 //! |---|---|---|---|---|
@@ -35,7 +35,7 @@
 //! | 0 | 96 | BTH with opcode 0x81 and BECN, PSN 0, partition key of the marked packet | | annex A17.9.3 |
 //! | 12 | 128 | reserved, 0 | | annex A17.9.3 |
 //!
-//! The ICRC, 32 bits with its lowest octet first, ends each of them: [`icrc`].
+//! The ICRC, 32 bits with the lowest octet first, ends all of these packets: [`icrc`].
 
 use crate::octets::{raw, view, write};
 use crate::{Emit, Error, Parse};
@@ -62,10 +62,11 @@ pub mod opcode {
     pub const WRITE_ONLY: u8 = 0x0a;
     /// Acknowledge: an AETH follows.
     pub const ACKNOWLEDGE: u8 = 0x11;
-    /// Congestion notification packet of RoCEv2 (annex A17.9.3): 16 octets of zeros follow. 0x80 is the one of native InfiniBand.
+    /// Congestion notification packet of RoCEv2 (annex A17.9.3): 16 octets of zeros follow. The opcode in native
+    /// InfiniBand is 0x80.
     pub const CNP: u8 = 0x81;
 
-    /// What stands between BTH and payload.
+    /// The extended headers between BTH and payload.
     #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
     pub struct Extended {
         /// \[octets\] Length of all extended headers.
@@ -76,8 +77,8 @@ pub mod opcode {
         pub aeth: bool,
     }
 
-    /// The extended headers of a packet (clause 9.2.1, table of opcodes): those of reliable and unreliable connections and of datagrams.
-    /// Of other transports none are known.
+    /// Returns the extended headers of a packet (clause 9.2.1, table of opcodes), for reliable and unreliable
+    /// connections and datagrams. For other transports it returns no header.
     pub const fn extended(opcode: u8) -> Extended {
         const IMMEDIATE: usize = 4; // or the key that SEND with invalidate carries
         const RETH: usize = 16;
@@ -104,7 +105,7 @@ pub mod opcode {
     }
 }
 
-/// BTH as it stands in the frame (clause 9.2).
+/// Layout of BTH (clause 9.2).
 #[derive(Clone, Copy, Debug, PartialEq, Eq, FromBytes, IntoBytes, KnownLayout, Immutable, Unaligned)]
 #[repr(C)]
 pub struct BthLayout {
@@ -127,11 +128,11 @@ pub struct BthLayout {
 /// A base transport header.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Bth {
-    /// What the packet is; see [`opcode`].
+    /// The kind of packet; see [`opcode`].
     pub opcode: u8,
-    /// Solicited event: the receiver is to tell its host of the message.
+    /// Solicited event: the receiver should notify its host of the message.
     pub solicited: bool,
-    /// Migration state: whether the connection has migrated to its other path.
+    /// Migration state: true if the connection has migrated to its other path.
     pub migrated: bool,
     /// \[octets\] Padding between payload and ICRC, 0 to 3.
     pub padding: u8,
@@ -143,14 +144,15 @@ pub struct Bth {
     pub becn: bool,
     /// Destination queue pair, 24 bits.
     pub destination: u32,
-    /// True if an acknowledgement is asked for.
+    /// True if the packet requests an acknowledgement.
     pub ack_request: bool,
     /// Packet sequence number, 24 bits.
     pub psn: u32,
 }
 
 impl Default for Bth {
-    /// Zeros, but for what RoCE adapters send where neither partitions nor path migration are in use: the default partition, migrated.
+    /// Returns zeros, except the values that RoCE adapters send without partitions and path migration: the default
+    /// partition, migrated.
     fn default() -> Bth {
         Bth {
             opcode: 0,
@@ -254,7 +256,7 @@ impl Emit for Reth {
     }
 }
 
-/// AETH as it stands in the frame (clause 9.3.5).
+/// Layout of AETH (clause 9.3.5).
 #[derive(Clone, Copy, Debug, PartialEq, Eq, FromBytes, IntoBytes, KnownLayout, Immutable, Unaligned)]
 #[repr(C)]
 pub struct AethLayout {
@@ -267,7 +269,7 @@ pub struct AethLayout {
 /// An acknowledge extended transport header, after the BTH of an acknowledgement.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Aeth {
-    /// What is acknowledged or refused; see [`Aeth::ACK`].
+    /// The acknowledgement or refusal; see [`Aeth::ACK`].
     pub syndrome: u8,
     /// Message sequence number, 24 bits.
     pub msn: u32,
@@ -298,7 +300,7 @@ impl Emit for Aeth {
     }
 }
 
-/// A congestion notification packet, BTH and what follows it without the ICRC (annex A17.9.3).
+/// A congestion notification packet: BTH and the octets after it, without the ICRC (annex A17.9.3).
 #[derive(Clone, Copy, Debug, PartialEq, Eq, FromBytes, IntoBytes, KnownLayout, Immutable, Unaligned)]
 #[repr(C, packed)]
 pub struct Cnp {
@@ -344,24 +346,25 @@ impl Emit for Cnp {
     }
 }
 
-/// The invariant CRC of a packet (annex A17.3.3), from the first octet of the IP header to the last before the ICRC: CRC-32 of Ethernet
-/// over 8 octets of ones and the packet, in which fields that routers change count as ones: DSCP and ECN, time to live and checksum of
-/// IPv4 (of IPv6 traffic class, flow label and hop limit), UDP checksum, and the octet of BTH with FECN and BECN.
+/// Returns the invariant CRC of a packet (annex A17.3.3), from the first octet of the IP header to the last before the
+/// ICRC. It is the CRC-32 of Ethernet over 8 octets of ones and the packet, in which fields that routers change count
+/// as ones. These are DSCP and ECN, time to live and checksum of IPv4, or traffic class, flow label and hop limit of
+/// IPv6; the UDP checksum; and the octet of BTH with FECN and BECN.
 ///
-/// In the frame it stands in little-endian order: `icrc(..).to_le_bytes()`.
+/// The frame has it in little-endian order: `icrc(..).to_le_bytes()`.
 ///
 /// # Errors
 /// [`Error::Short`] if IP, UDP and BTH are not whole; [`Error::Field`] if the IP version is neither 4 nor 6.
 pub fn icrc(packet: &[u8]) -> Result<u32, Error> {
     let version = packet.first().map_or(0, |octet| octet >> 4);
-    // IP header length, and the octets of it that count as ones.
+    // IP header length, and the octets of the header that count as ones.
     let (ip, masks): (usize, &[(usize, u8)]) = match version {
         4 => (usize::from(packet[0] & 15) * 4, &[(1, 0xff), (8, 0xff), (10, 0xff), (11, 0xff)]),
         6 => (40, &[(0, 0x0f), (1, 0xff), (2, 0xff), (3, 0xff), (7, 0xff)]),
         _ => return Err(Error::field("ICRC", "IP version", 0, version.into(), "4 or 6")),
     };
     let needs = ip.max(20) + 8 + size_of::<BthLayout>();
-    // What is masked lies in IP (at most 60 octets), UDP and BTH.
+    // The masked fields are in IP (at most 60 octets), UDP and BTH.
     let mut head = [0u8; 60 + 8 + size_of::<BthLayout>()];
     let (Some(masked), Some(start), Some(rest)) = (head.get_mut(..needs), packet.get(..needs), packet.get(needs..))
     else {

@@ -1,4 +1,4 @@
-//! A frame of each format, to try programs on that read them: with values that a mistake about place, width or sign would show.
+//! A frame of each format, to test programs that read them. Its values reveal an error of place, width or sign.
 
 use crate::address::{Cpid, Mac};
 use crate::bcn::{Bcn, RateLimitedTag};
@@ -26,7 +26,7 @@ const V4: (IpAddr, IpAddr) = (IpAddr::V4(Ipv4Addr::new(10, 0, 0, 5)), IpAddr::V4
 const V6: (IpAddr, IpAddr) =
     (IpAddr::V6(Ipv6Addr::new(0xfd00, 0, 0, 0, 0, 0, 0, 5)), IpAddr::V6(Ipv6Addr::new(0xfd00, 0, 0, 0, 0, 0, 0, 10)));
 
-/// The frames, each with what it is. None has a frame check sequence.
+/// Returns the frames, each with its name. None has a frame check sequence.
 ///
 /// # Errors
 /// None: every value fits its field.
@@ -58,7 +58,7 @@ pub fn frames() -> Result<Vec<(&'static str, Vec<u8>)>, Error> {
     add("CNP", packet(V4, DSCP_CS6 << 2, ROCE_PORT, &cnp, true))?;
     add("CNP over IPv6", packet(V6, DSCP_CS6 << 2, ROCE_PORT, &cnp, true))?;
 
-    // What messages encapsulate: the packet of 65 octets above.
+    // Messages encapsulate the packet of 65 octets above.
     let sampled = packet(V4, 0x6a, ROCE_PORT, &send, true)?;
     let (msdu, inside) = (&sampled[12..], &sampled[14..]);
     let cnm =
@@ -104,7 +104,7 @@ pub fn frames() -> Result<Vec<(&'static str, Vec<u8>)>, Error> {
     let tagged = [&octets(&tag)?, inside].concat();
     add("data with BCN's rate-limited tag", link(HOST, OTHER, None, ether_type::RLT, &tagged))?;
 
-    // LLDP's three mandatory TLVs, then those of this crate, then the end (IEEE 802.1AB clause 8).
+    // The three mandatory TLVs of LLDP, then those of this crate, then the end (IEEE 802.1AB clause 8).
     let mandatory = [&[2, 7, 4][..], &PORT.0, &[4, 3, 7, b'p', b'3', 6, 2, 0, 120]].concat();
     let ci = CiTlv {
         queue_map: [0, 0, 0, 4, 0, -2, 8, -8],

@@ -1,9 +1,9 @@
 //! SFCM, the message of Source Flow Control (P802.1Qdw): "stop sending to me for this long".
 //!
-//! No encoding has been published (clause 52.5.3 of the draft is open). **Every octet here is this project's choice**, made so that the
-//! message can be routed and holds what the contributions ask for: IP to the source of the congested flow, DSCP 48, UDP to a port of
-//! the dynamic range ([`Sfcm::PORT`], a parameter of whoever sends), then [`Layout`]. (A simulated run sends it in the class that its
-//! scenario names, and with the DSCP of that.)
+//! No encoding has been published (clause 52.5.3 of the draft is open). **Every octet here is this project's choice**,
+//! made so that the message can be routed and has the fields that the contributions require: IP to the source of the
+//! congested flow, DSCP 48, UDP to a port of the dynamic range ([`Sfcm::PORT`], a parameter of the sender), then
+//! [`Layout`]. (A simulated run sends it in the class that its scenario names, with the DSCP of that class.)
 //!
 //! | offset | bits | field | unit | source |
 //! |---|---|---|---|---|
@@ -32,7 +32,7 @@ use zerocopy::{FromBytes, Immutable, IntoBytes, KnownLayout, Unaligned};
 /// The format's name in errors.
 const NAME: &str = "SFCM";
 
-/// The payload of UDP as it stands in the frame, without the octets of the congested packet that follow it.
+/// Layout of the UDP payload, without the octets of the congested packet that follow it.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, FromBytes, IntoBytes, KnownLayout, Immutable, Unaligned)]
 #[repr(C)]
 pub struct Layout {
@@ -44,7 +44,8 @@ pub struct Layout {
     pub traffic_class: u8,
     /// Octet 3: priority of the congested packet (3 bits); reserved (5 bits), 0.
     pub priority: u8,
-    /// Octets 4 to 7: pause time in nanoseconds; 0 = resume. Independent of the rate; the edge makes quanta of it.
+    /// Octets 4 to 7: pause time in nanoseconds; 0 = resume. It does not depend on the rate; the edge converts it to
+    /// quanta.
     pub pause_time: U32,
     /// Octets 8 to 11: depth of the congested queue in units of 64 octets, informative.
     pub depth: U32,
@@ -54,7 +55,7 @@ pub struct Layout {
     pub length: U16,
 }
 
-/// What the source is asked to stop.
+/// The traffic that the source should stop.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Scope {
     /// All that it sends in the traffic class of the congested packet.
@@ -68,7 +69,7 @@ pub enum Scope {
 /// A message of Source Flow Control.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Sfcm<'a> {
-    /// What is to stop.
+    /// The traffic that should stop.
     pub scope: Scope,
     /// True if a proxy made the message, such as a ToR that remembers congested destinations.
     pub by_proxy: bool,
@@ -78,23 +79,23 @@ pub struct Sfcm<'a> {
     pub ecn: u8,
     /// Priority of the congested packet, 0 to 7.
     pub priority: u8,
-    /// \[ns\] For how long; 0 = resume.
+    /// \[ns\] Duration; 0 = resume.
     pub pause_time: u32,
     /// \[64 octets\] Depth of the congested queue.
     pub depth: u32,
-    /// Who speaks.
+    /// The congestion point that sends the message.
     pub cpid: Cpid,
     /// First octets of the congested packet, from its IP header on: they name the flow.
     pub packet: &'a [u8],
 }
 
 impl Sfcm<'_> {
-    /// Default UDP destination port: of the dynamic range (RFC 6335), not registered.
+    /// Default UDP destination port, from the dynamic range (RFC 6335), not registered.
     pub const PORT: u16 = 61185;
     /// The version that is sent and read.
     pub const VERSION: u8 = 1;
 
-    /// Returns whether a datagram to a port that anyone may use can be a message, by version and type, as far as they are there.
+    /// Returns whether a datagram to an unregistered port can be a message, by the version and type that are present.
     pub fn fits(octets: &[u8]) -> bool {
         octets.first().is_none_or(|first| first >> 4 == Sfcm::VERSION && first & 15 <= 1)
     }

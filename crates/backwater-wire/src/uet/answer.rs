@@ -1,4 +1,4 @@
-//! What goes back: acknowledgements, and control packets. The tables of the module above have the layouts.
+//! Packets to the sender: acknowledgements, and control packets. The tables of the module above have the layouts.
 
 use super::{AGAIN, ASKS, MARKED, SYN, apart, bits, checked, head, in_24, kind, of_24};
 use crate::octets::{raw, view, write};
@@ -6,13 +6,13 @@ use crate::{Emit, Error, Parse};
 use zerocopy::byteorder::big_endian::{I16, U16, U32, U64};
 use zerocopy::{FromBytes, Immutable, IntoBytes, KnownLayout, Unaligned};
 
-/// An acknowledgement as it stands in the packet, up to its map.
+/// Layout of an acknowledgement, up to its map.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, FromBytes, IntoBytes, KnownLayout, Immutable, Unaligned)]
 #[repr(C)]
 pub struct AckLayout {
     /// Octets 0 and 1: type (5 bits), next header (4), flags (7).
     pub head: U16,
-    /// Octets 2 and 3: the PSN that is answered, from the cumulative one on.
+    /// Octets 2 and 3: the PSN that is acknowledged, from the cumulative one on.
     pub offset: I16,
     /// Octets 4 to 7: cumulative PSN.
     pub cumulative: U32,
@@ -22,7 +22,7 @@ pub struct AckLayout {
     pub destination: U16,
 }
 
-/// Map and CC state of an acknowledgement as they stand in the packet.
+/// Layout of map and CC state of an acknowledgement.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, FromBytes, IntoBytes, KnownLayout, Immutable, Unaligned)]
 #[repr(C)]
 pub struct SackLayout {
@@ -38,7 +38,7 @@ pub struct SackLayout {
     pub state: [u8; 8],
 }
 
-/// CC state of NSCC as it stands in the packet.
+/// Layout of the CC state of NSCC.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, FromBytes, IntoBytes, KnownLayout, Immutable, Unaligned)]
 #[repr(C)]
 pub struct NsccLayout {
@@ -52,7 +52,7 @@ pub struct NsccLayout {
     pub out_of_order: U16,
 }
 
-/// CC state of credit as it stands in the packet.
+/// Layout of the CC state of credit.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, FromBytes, IntoBytes, KnownLayout, Immutable, Unaligned)]
 #[repr(C)]
 pub struct CreditLayout {
@@ -64,18 +64,18 @@ pub struct CreditLayout {
     pub out_of_order: U16,
 }
 
-/// What an acknowledgement tells congestion control.
+/// The congestion control state in an acknowledgement.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum CcState {
     /// Type 0.
     Nscc {
         /// Service time.
         service_time: u16,
-        /// The window is to be restored.
+        /// True if the window should be restored.
         restore: bool,
         /// \[1/128\] Window penalty, 7 bits.
         penalty: u8,
-        /// \[256 octets\] Received in all, modulo 2^24.
+        /// \[256 octets\] All received bytes, modulo 2^24.
         received: u32,
         /// \[packets\] Out of order.
         out_of_order: u16,
@@ -89,14 +89,14 @@ pub enum CcState {
     },
 }
 
-/// The map of an acknowledgement, and what it tells congestion control.
+/// The map of an acknowledgement, and its congestion control state.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Sack {
     /// Maximum PSN range.
     pub mpr: u8,
     /// \[packets\] PSN of the lowest bit, from the cumulative one on.
     pub offset: i16,
-    /// Bit i: that PSN and i more has come.
+    /// Bit i is set if the PSN `offset` + i, from the cumulative one on, has arrived.
     pub map: u64,
     /// Congestion control.
     pub state: CcState,
@@ -107,21 +107,22 @@ pub struct Sack {
 pub struct Ack {
     /// Next header, 4 bits; 0: none.
     pub next: u8,
-    /// What it answers was marked.
+    /// True if the acknowledged packet was marked.
     pub marked: bool,
-    /// What it answers had been sent before.
+    /// True if the acknowledged packet was a retransmission.
     pub again: bool,
-    /// It answers a probe.
+    /// True if it answers a probe.
     pub probe: bool,
-    /// What it asks for, 2 bits: 0 nothing, 1 to clear, 2 to close.
+    /// Its request, 2 bits: 0 none, 1 to clear, 2 to close.
     pub request: u8,
-    /// \[packets\] The PSN that it answers, from the cumulative one on; of the answer to a probe its opaque value.
+    /// \[packets\] The acknowledged PSN, from the cumulative one on. In the answer to a probe, the probe's opaque
+    /// value.
     pub offset: i16,
     /// \[packets\] The last PSN before which none is missing.
     pub cumulative: u32,
-    /// Identifier of the connection at who sends it.
+    /// Identifier of the connection at the sender of this packet.
     pub source: u16,
-    /// The same at who gets it.
+    /// Identifier of the connection at the receiver of this packet.
     pub destination: u16,
     /// Map and CC state. `None`: type 7, which has none.
     pub sack: Option<Sack>,
@@ -183,7 +184,7 @@ impl CcState {
         }
     }
 
-    /// Its type, and its octets.
+    /// Returns its type and its octets.
     fn octets(&self) -> Result<(u8, [u8; 8]), Error> {
         let mut octets = [0; 8];
         match *self {
@@ -235,7 +236,7 @@ impl Emit for Ack {
     }
 }
 
-/// A negative acknowledgement as it stands in the packet.
+/// Layout of a negative acknowledgement.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, FromBytes, IntoBytes, KnownLayout, Immutable, Unaligned)]
 #[repr(C)]
 pub struct NackLayout {
@@ -260,32 +261,32 @@ pub struct NackLayout {
 pub struct Nack {
     /// Next header, 4 bits; 0: none.
     pub next: u8,
-    /// What it answers was marked.
+    /// True if the packet that it reports was marked.
     pub marked: bool,
-    /// What it answers had been sent before.
+    /// True if the packet that it reports was a retransmission.
     pub again: bool,
-    /// It answers a request of RUDI, whose packets have no connection.
+    /// True if it answers a request of RUDI, whose packets have no connection.
     pub rudi: bool,
-    /// Why, such as [`Nack::TRIMMED`].
+    /// The reason, such as [`Nack::TRIMMED`].
     pub code: u8,
     /// Vendor code.
     pub vendor: u8,
-    /// \[packets\] PSN of what is not acknowledged.
+    /// \[packets\] PSN of the packet that is not acknowledged.
     pub psn: u32,
-    /// Identifier of the connection at who sends it.
+    /// Identifier of the connection at the sender of this packet.
     pub source: u16,
-    /// The same at who gets it.
+    /// Identifier of the connection at the receiver of this packet.
     pub destination: u16,
-    /// By code.
+    /// Its meaning depends on the code.
     pub payload: u32,
 }
 
 impl Nack {
-    /// The packet has come without its payload.
+    /// The packet has arrived without its payload.
     pub const TRIMMED: u8 = 0x01;
-    /// The same, cut at the port to its destination.
+    /// The same, trimmed at the port to its destination.
     pub const TRIMMED_LASTHOP: u8 = 0x02;
-    /// The destination takes it that the packet is lost.
+    /// The destination assumes that the packet is lost.
     pub const INFERRED_LOSS: u8 = 0x1a;
 }
 
@@ -329,7 +330,7 @@ impl Emit for Nack {
     }
 }
 
-/// A control packet as it stands in the packet.
+/// Layout of a control packet.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, FromBytes, IntoBytes, KnownLayout, Immutable, Unaligned)]
 #[repr(C)]
 pub struct ControlLayout {
@@ -350,35 +351,35 @@ pub struct ControlLayout {
 /// A control packet.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct Control {
-    /// What it is, 4 bits, such as [`Control::CREDIT`].
+    /// Its kind, 4 bits, such as [`Control::CREDIT`].
     pub kind: u8,
-    /// It has been sent before.
+    /// True if it is a retransmission.
     pub again: bool,
-    /// An acknowledgement is asked for.
+    /// True if it requests an acknowledgement.
     pub ack_request: bool,
-    /// It opens a connection.
+    /// True if it opens a connection.
     pub syn: bool,
-    /// Repeated by the answer to a probe.
+    /// A value that the answer to a probe repeats.
     pub probe: u16,
-    /// \[packets\] PSN, of those kinds that take one.
+    /// \[packets\] PSN, in kinds that have one.
     pub psn: u32,
-    /// Identifier of the connection at who sends it.
+    /// Identifier of the connection at the sender of this packet.
     pub source: u16,
-    /// The same at who gets it.
+    /// Identifier of the connection at the receiver of this packet.
     pub destination: u16,
-    /// By kind; of credit and its request, in 256 octets modulo 2^24.
+    /// Its meaning depends on the kind. For credit and its request: 256 octets, modulo 2^24.
     pub payload: u32,
 }
 
 impl Control {
-    /// Probe, from the source of data, which asks for an acknowledgement.
+    /// Probe from the source of data, which requests an acknowledgement.
     pub const PROBE: u8 = 6;
     /// Credit, from the destination of data.
     pub const CREDIT: u8 = 7;
     /// Request for credit, from the source of data.
     pub const CREDIT_REQUEST: u8 = 8;
 
-    /// \[256 octets\] The credit, modulo 2^24, where it says one.
+    /// \[256 octets\] Returns the credit, modulo 2^24, if the kind has one.
     pub fn credit(&self) -> Option<u32> {
         [Control::CREDIT, Control::CREDIT_REQUEST].contains(&self.kind).then_some(self.payload & 0xff_ffff)
     }

@@ -1,9 +1,10 @@
 //! UET, Ultra Ethernet Transport over UDP: the packet delivery sublayer (PDS) for reliable unordered delivery (RUD).
 //!
-//! Field orders and values are public in Wireshark's dissector (`packet-uet.c`, from version 4.6 on, after UE specification 1.0.1) and in
-//! XDP2's headers (`include/uet/pds.h`), which agree but where it is said. UDP destination port 4793 (IANA, `ultraethernet`), source
-//! port = entropy; then one of the headers below. What follows it, such as a header of the semantic sublayer (SES) and payload, `next`
-//! tells; this crate does not go into it. There is no version field: the type tells the format.
+//! Field orders and values are public in Wireshark's dissector (`packet-uet.c`, from version 4.6 on, after UE
+//! specification 1.0.1) and in XDP2's headers (`include/uet/pds.h`), which agree except where noted. The UDP
+//! destination port is 4793 (IANA, `ultraethernet`), the source port is the entropy, and one of the headers below
+//! follows. `next` names what follows the header, such as a header of the semantic sublayer (SES) and payload; this
+//! crate does not read it. No field has a version: the type determines the format.
 //!
 //! | offset, all | bits | field | unit | source |
 //! |---|---|---|---|---|
@@ -24,7 +25,7 @@
 //! | ACK offset | bits | field | unit | source |
 //! |---|---|---|---|---|
 //! | 1 | 7 | reserved, ECN-marked, retransmitted, probe, request (2), reserved | | Wireshark, XDP2 |
-//! | 2 | 16 | PSN that is answered, as an offset from the cumulative one, signed | packets | Wireshark |
+//! | 2 | 16 | PSN that is acknowledged, as an offset from the cumulative one, signed | packets | Wireshark |
 //! | 4 | 32 | cumulative PSN: the last one before which none is missing | packets | Wireshark, XDP2 |
 //! | 8 | 32 | PDC identifiers, source and destination | | Wireshark, XDP2 |
 //! | 12 | 4 | type 8 only, as all below: type of CC state, 0 NSCC, 1 credit | | Wireshark, XDP2 |
@@ -71,7 +72,7 @@ pub mod kind {
     pub const RUD_REQUEST: u8 = 2;
     /// Acknowledgement.
     pub const ACK: u8 = 7;
-    /// The same with a map and the state of congestion control.
+    /// Acknowledgement with a map and the state of congestion control.
     pub const ACK_CC: u8 = 8;
     /// Negative acknowledgement.
     pub const NACK: u8 = 10;
@@ -79,17 +80,17 @@ pub mod kind {
     pub const CONTROL: u8 = 11;
     /// [`RUD_REQUEST`] with the state of congestion control.
     pub const RUD_CC_REQUEST: u8 = 13;
-    /// The last that is defined; 0 is none either.
+    /// The last defined type; 0 is not defined, either.
     pub const LAST: u8 = 14;
 }
 
-// Flags. Those of one bit may mean different things by type.
+// Flags. A bit may have different meanings in different types.
 const MARKED: u8 = 0x20;
 const AGAIN: u8 = 0x10;
 const ASKS: u8 = 0x08;
 const SYN: u8 = 0x04;
 
-/// Returns what all begin with, apart: type, next header or kind, flags.
+/// Splits the octets that all types begin with: type, next header or kind, flags.
 const fn apart(head: U16) -> (u8, u8, u8) {
     let head = head.get();
     ((head >> 11) as u8, (head >> 7 & 15) as u8, (head & 0x7f) as u8)
@@ -117,12 +118,12 @@ fn in_24(frame: &'static str, field: &'static str, offset: usize, value: u32) ->
     }
 }
 
-/// A header of type `wanted`, or of the other where there are two.
+/// Checks that the type is one of `wanted`.
 fn checked(frame: &'static str, found: u8, wanted: [u8; 2], expected: &'static str) -> Result<(), Error> {
     if wanted.contains(&found) { Ok(()) } else { Err(Error::field(frame, "type", 0, found.into(), expected)) }
 }
 
-/// A request as it stands in the packet, up to its CC state.
+/// Layout of a request, up to its CC state.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, FromBytes, IntoBytes, KnownLayout, Immutable, Unaligned)]
 #[repr(C)]
 pub struct RequestLayout {
@@ -138,7 +139,7 @@ pub struct RequestLayout {
     pub destination: U16,
 }
 
-/// The CC state of a request as it stands in the packet.
+/// Layout of the CC state of a request.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, FromBytes, IntoBytes, KnownLayout, Immutable, Unaligned)]
 #[repr(C)]
 pub struct TargetLayout {
@@ -153,11 +154,11 @@ pub struct TargetLayout {
 pub struct Request {
     /// Next header, 4 bits; 0: none.
     pub next: u8,
-    /// It has been sent before.
+    /// True if it is a retransmission.
     pub again: bool,
-    /// An acknowledgement is asked for.
+    /// True if it requests an acknowledgement.
     pub ack_request: bool,
-    /// It opens a connection: then `destination` says other things.
+    /// True if it opens a connection. `destination` then has another meaning.
     pub syn: bool,
     /// \[packets\] Clear PSN, from the PSN on.
     pub clear: i16,
@@ -165,9 +166,9 @@ pub struct Request {
     pub psn: u32,
     /// Identifier of the connection at its source.
     pub source: u16,
-    /// The same at its destination.
+    /// Identifier of the connection at its destination.
     pub destination: u16,
-    /// CCC identifier, and the credit target, in 256 octets modulo 2^24. `None`: type 2, which has none.
+    /// CCC identifier, and the credit target, in 256 octets modulo 2^24. `None`: type 2, which has neither.
     pub target: Option<(u8, u32)>,
 }
 
@@ -238,7 +239,8 @@ pub enum Uet {
 }
 
 impl Uet {
-    /// Returns whether octets begin with a type that is defined and that this crate does not read: encryption, and other kinds of delivery.
+    /// Returns whether octets begin with a defined type that this crate does not read: encryption, and other kinds of
+    /// delivery.
     pub fn foreign(octets: &[u8]) -> bool {
         let kind = octets.first().map_or(0, |octet| octet >> 3);
         (1..=kind::LAST).contains(&kind) && !KINDS.contains(&kind)

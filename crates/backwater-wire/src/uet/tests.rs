@@ -103,7 +103,7 @@ fn what_cannot_be_is_refused() {
             "{short:?}"
         );
     }
-    // No version: a type that is not defined, one that is another's, and a state that is unknown.
+    // No version, but the type: undefined types, types of other formats, and an unknown state are refused.
     for kind in [0, 1, 3, 9, 14, 15, 31] {
         let wrong = Uet::parse(&[kind << 3; 40]);
         assert!(
@@ -118,7 +118,7 @@ fn what_cannot_be_is_refused() {
     assert!(matches!(Request::parse(&octets), Err(Error::Field { field: "type", .. })));
     assert!(matches!(Nack::parse(&octets), Err(Error::Field { field: "type", .. })));
     assert!(matches!(Control::parse(&octets), Err(Error::Field { field: "type", .. })));
-    // Values that are too wide, and then nothing is written.
+    // Values that are too wide are refused, and nothing is written.
     let mut place = [0xaa; 40];
     let wide = [
         Request { next: 16, ..Request::default() }.emit(&mut place),

@@ -1,4 +1,4 @@
-//! Every value that can be put into octets is read back the same, and no octets make any parser panic.
+//! Every value that can be written as octets is read back equal, and no octets make any parser panic.
 
 use backwater_wire::address::{Cpid, Mac};
 use backwater_wire::bcn::{Bcn, RateLimitedTag};
@@ -19,7 +19,7 @@ use proptest::prelude::*;
 use std::fmt::Debug;
 use std::net::IpAddr;
 
-/// Emits into exactly enough room, too much and too little, and reads back.
+/// Emits into exactly enough room, too much and too little, and reads the value back.
 fn round<V: Emit + PartialEq + Debug>(value: &V, parse: impl Fn(&[u8]) -> Result<bool, Error>) {
     let length = value.length();
     let mut octets = vec![0xaa; length + 7];
@@ -74,7 +74,7 @@ proptest! {
         prop_assert_eq!((frame.ether_type, frame.message), (ether_type, Message::Other));
         let ip = Ip { source: addresses.0, destination: addresses.1, dscp: ds >> 2, ecn: ds & 3, ports: Some((source_port, port)) };
         prop_assert_eq!(frame.ip, Some(ip));
-        // The sum over what UDP's checksum covers, the checksum included, is all ones.
+        // The sum over all that UDP's checksum covers, the checksum included, is all ones.
         let at = client.len() - payload.len() - 8;
         let udp = &client[at..];
         prop_assert_eq!(&udp[8..], &payload[..]);
@@ -161,7 +161,8 @@ proptest! {
         round!(Uet::Control(control));
     }
 
-    // Octets of a datagram to UET's port, of which the first has a type that is known: no panic, and what is read can be written.
+    // A datagram to UET's port with a known type in its first octet: nothing panics, and a value that was read can be
+    // written.
     #[test]
     fn mutated_uet(kind in 0usize..6, mut octets in vec(any::<u8>(), 1..80)) {
         octets[0] = [2, 7, 8, 10, 11, 13][kind] << 3 | octets[0] & 7;
@@ -190,7 +191,7 @@ proptest! {
         let _ = Frame::parse(&octets, &Numbers::default());
     }
 
-    // Random octets almost never get behind an EtherType: here it is one that is known.
+    // Random octets almost never have a known EtherType. These have one.
     #[test]
     fn nothing_panics_behind_a_known_type(mut octets in vec(any::<u8>(), 14..200), tags in vec(0usize..10, 1..4)) {
         const TYPES: [u16; 10] = [0x8100, 0x88a8, 0x22e9, 0x8904, 0x8808, 0x22e7, 0x89a2, 0x88cc, 0x0800, 0x86dd];
