@@ -1,5 +1,6 @@
-//! `chakra_set DIR RANKS NODES`: a set of Chakra traces to measure imports with, compressed. Each rank computes in turns with a send to the next rank
-//! and a receive from the one before, on the layers of a pipeline, as recorded traces do.
+//! `chakra_set DIR RANKS NODES`: writes a set of Chakra traces, compressed, to measure imports with. As in recorded
+//! traces of a pipeline, each rank alternates between computing, a send to the next rank and a receive from the
+//! previous one.
 
 use flate2::Compression;
 use flate2::write::GzEncoder;
@@ -31,7 +32,7 @@ fn trace(rank: u64, ranks: u64, nodes: u64) -> Vec<u8> {
     octets
 }
 
-/// Of four nodes two compute, one sends and one receives.
+/// Returns one node. Two of four nodes compute, one sends and one receives.
 fn node(id: u64, rank: u64, ranks: u64) -> Vec<u8> {
     let mut node = Vec::new();
     uint64::encode(1, &id, &mut node);

@@ -1,5 +1,5 @@
-//! `fuzz FILE KIND COUNT [SEED [FILE…]]`: so many mutations of a file are imported as a kind, with other files beside it as they are; KIND
-//! is a family then. Says how many were read; a panic ends it.
+//! `fuzz FILE KIND COUNT [SEED [FILE…]]`: imports COUNT mutations of a file as a kind, together with unchanged other
+//! files; KIND is then a family. It prints how many were read, and ends with a panic.
 
 use backwater_import::{Memory, Options, Source, import, mutation};
 

@@ -1,4 +1,4 @@
-//! `import FILE… -o SCENARIO`: turns files into a scenario, without Python. For who writes an importer.
+//! `import FILE… -o SCENARIO`: turns files into a scenario, without Python. It helps those who write an importer.
 
 use backwater_import::{Folder, Options, Source, import};
 use std::path::PathBuf;

@@ -1,4 +1,4 @@
-//! Execution traces of Chakra.
+//! Tests imports of Chakra's execution traces.
 
 use crate::fixture;
 use backwater_import::{Imported, Memory, Options, Source, import};
@@ -26,13 +26,13 @@ fn fixtures(name: &str, ranks: u32) -> Files {
     (0..ranks).map(|rank| (format!("{name}.{rank}.et"), fixture(&format!("chakra/{name}.{rank}.et")))).collect()
 }
 
-/// Returns how many sends of how many octets: rank to rank, in order of the table.
+/// Returns the sends as (rank, peer, octets), in the order of the table.
 fn sends(rows: &[Vec<String>]) -> Vec<(u32, u32, u64)> {
     let sends = rows.iter().filter(|row| row[2] == "send");
     sends.map(|row| (row[1].parse().unwrap(), row[3].parse().unwrap(), row[4].parse().unwrap())).collect()
 }
 
-/// A field of protobuf: a number, or octets.
+/// Returns a field of protobuf: a number, or octets.
 fn field(tag: u8, value: &[u8]) -> Vec<u8> {
     [&[tag << 3 | 2, value.len() as u8], value].concat()
 }
@@ -53,7 +53,7 @@ fn varint(mut value: u64) -> Vec<u8> {
     octets
 }
 
-/// An attribute of the type int64 (9), or of another one.
+/// Returns an attribute of type int64 (9), or of another type.
 fn attribute(name: &str, tag: u8, value: u64) -> Vec<u8> {
     field(10, &[field(1, name.as_bytes()), number(tag, value)].concat())
 }
@@ -63,7 +63,7 @@ fn group(name: &str) -> Vec<u8> {
     field(10, &[field(1, b"pg_name"), name].concat())
 }
 
-/// A file of nodes, each of fields.
+/// Returns a trace file with these nodes, each a list of fields.
 fn trace(nodes: &[&[Vec<u8>]]) -> Vec<u8> {
     let mut octets = vec![5, 10, 3, b'1', b'.', b'0'];
     for node in nodes {
@@ -79,7 +79,7 @@ fn collectives_have_the_transfers_of_their_algorithms() {
     let ring: Vec<(u32, u32, u64)> = (0..4).map(|rank| (rank, (rank + 1) % 4, 262_144)).collect();
     assert_eq!(sends(&rows(fixtures("all_reduce", 4))), ring.repeat(6));
     assert_eq!(sends(&rows(fixtures("reduce_scatter", 4))), ring.repeat(3));
-    // What a rank contributes is 1 MiB.
+    // Each rank contributes 1 MiB.
     let whole: Vec<(u32, u32, u64)> = ring.iter().map(|(from, to, _)| (*from, *to, 1 << 20)).collect();
     assert_eq!(sends(&rows(fixtures("all_gather", 4))), whole.repeat(3));
     let direct: Vec<(u32, u32, u64)> =
@@ -90,7 +90,8 @@ fn collectives_have_the_transfers_of_their_algorithms() {
 #[test]
 fn a_rank_begins_a_phase_when_it_has_sent_and_received_the_last_one() {
     let rows = rows(fixtures("all_reduce", 4));
-    // Operations 0 to 3 end the collective, 4 to 27 are 6 phases of 4 transfers. id,rank,kind,peer,bytes,time,after,label
+    // Operations 0 to 3 end the collective, 4 to 27 are 6 phases of 4 transfers. Columns:
+    // id,rank,kind,peer,bytes,time,after,label
     let after = |id: &str| rows.iter().find(|row| row[0] == id).map(|row| (row[6].clone(), row[7].clone())).unwrap();
     let name = "all_reduce_4npus_1MB";
     assert_eq!(after("4"), (String::new(), name.to_owned()));
@@ -102,7 +103,7 @@ fn a_rank_begins_a_phase_when_it_has_sent_and_received_the_last_one() {
 #[test]
 fn sends_and_receives_match_across_traces() {
     let rows = rows(fixtures("custom_allreduce", 8));
-    // A ring of 8 by MSCCL: 14 sends of 1 MiB / 8 a rank; after 7 of its receives a rank computes for 7 us.
+    // In a ring of 8 by MSCCL, each rank has 14 sends of 1 MiB / 8, and computes for 7 us after 7 of its receives.
     let sends = sends(&rows);
     assert_eq!(sends.len(), 8 * 14);
     assert!(sends.iter().all(|(from, to, bytes)| (from + 1) % 8 == *to && *bytes == 131_072));
@@ -113,10 +114,10 @@ fn sends_and_receives_match_across_traces() {
 #[test]
 fn nodes_become_operations() {
     let file = trace(&[
-        // Its id is 0, which is not written.
+        // Its id is 0, which protobuf does not write.
         &[field(2, b"fwd"), number(3, 4), number(7, 3)],
         &[number(1, 7), number(3, 4), number(4, 0), attribute("num_ops", 13, 1000), attribute("is_cpu_op", 27, 1)],
-        // Dependencies in a row and one by one, also on what comes later.
+        // Dependencies are packed and single, and some refer to later nodes.
         &[number(1, 8), number(3, 2), field(4, &[0, 9]), number(5, 7), number(7, 2)],
         &[number(1, 9), number(3, 1)],
         &[number(1, 10), number(3, 7), number(5, 8), attribute("comm_type", 9, 0), attribute("comm_size", 9, 50)],
@@ -127,7 +128,7 @@ fn nodes_become_operations() {
         let (imported, place) = of(vec![("a.et".into(), file.clone())], &options).unwrap();
         (place.text("it.operations.csv"), imported.notes.iter().map(ToString::to_string).collect::<Vec<_>>())
     };
-    // 1000 operations at 2 in a picosecond. A collective of one rank sends nothing.
+    // 1000 operations take 500 ps, at 2 per picosecond. A collective of one rank sends nothing.
     let expected = "id,rank,kind,time,after,label,stream\n0,0,compute,3000000,,fwd,0\n1,0,compute,500,0,,1\n\
                     2,0,compute,2000000,0 1 3,,\n3,0,compute,0,,,\n4,0,compute,0,2,,\n";
     assert_eq!(table(command).0, expected);
@@ -143,7 +144,7 @@ fn there_are_as_many_ranks_as_traces() {
         let all = imported.notes.iter().map(ToString::to_string);
         all.filter(|note| note.contains(" rank, ") || note.contains(" ranks, ")).collect::<Vec<_>>()
     };
-    // Those of ranks 2 and 3, and 1 to 3, are left out: nothing in the others says that they are missing.
+    // The traces of ranks 2 and 3, or 1 to 3, are left out. The other traces do not show that they are missing.
     assert_eq!(ranks(fixtures("all_reduce", 2)), ["all_reduce.0.et: assumed: 2 ranks, as many as there are traces"]);
     assert_eq!(
         ranks(fixtures("all_reduce", 1)),
@@ -207,7 +208,7 @@ fn compressed_and_json_traces_say_the_same() {
     assert_eq!(place.text("it.operations.csv"), expected);
 }
 
-/// The notes of an import whose text has these words.
+/// Returns the notes of an import whose text contains `words`.
 fn notes_with(files: Files, words: &str) -> Vec<String> {
     let (imported, _) = of(files, &Options::default()).unwrap_or_else(|error| panic!("{error}"));
     imported.notes.iter().map(ToString::to_string).filter(|note| note.contains(words)).collect()
@@ -217,8 +218,8 @@ fn json(rank: u32, body: &str) -> (String, Vec<u8>) {
     (format!("a.{rank}.json"), format!("{{\"workload_graph\": [{body}]}}").into_bytes())
 }
 
-/// Up to the middle of 2024, PyTorch's converter gave the processor's call the type of what it launches: two collectives of the schema, of
-/// which one moves octets.
+/// Until the middle of 2024, PyTorch's converter gave the processor's call the type of the kernel that it launches. The
+/// schema then shows two collectives, of which one moves octets.
 #[test]
 fn what_launches_communication_is_a_computation() {
     let launch = |cpu: &str| {
@@ -233,10 +234,11 @@ fn what_launches_communication_is_a_computation() {
     let both = |cpu: &str| (0..2).map(|rank| json(rank, &launch(cpu))).collect::<Files>();
     for yes in ["true", "1"] {
         let rows = rows(both(yes));
-        // id,rank,kind,peer,bytes,time,after,label,stream: on the processor, beside what the accelerator computes.
+        // Columns: id,rank,kind,peer,bytes,time,after,label,stream. The processor's call runs beside the accelerator's
+        // computations.
         assert_eq!(rows[0].join(","), "0,0,compute,,,30000000,,forward,0", "{yes}");
         assert_eq!(rows[1].join(","), "1,0,compute,,,80000000,,launcher,1", "{yes}");
-        // Half of 1 MiB each way, twice; both wait for the kernel and its launch.
+        // Each rank sends half of 1 MiB, twice. Both transfers wait for the computation and the launch.
         let half = 524_288;
         assert_eq!(sends(&rows), [(0, 1, half), (1, 0, half), (0, 1, half), (1, 0, half)], "{yes}");
         let first = rows.iter().find(|row| row[2] == "send").unwrap();
@@ -246,11 +248,11 @@ fn what_launches_communication_is_a_computation() {
     let reported = notes_with(both("true"), "the call that launches it");
     assert_eq!(reported.len(), 1, "{reported:?}");
     assert!(reported[0].ends_with("(2 nodes of all traces)"), "{reported:?}");
-    // What says no is communication, as is what says nothing.
+    // A node is communication if the attribute is false or null.
     for no in ["false", "null"] {
         assert_eq!(sends(&rows(both(no))).len(), 8, "{no}");
     }
-    // So are messages.
+    // The same applies to messages.
     let file = trace(&[&[field(2, b"isend"), number(3, 5), number(7, 4), attribute("is_cpu_op", 27, 1)]]);
     assert_eq!(rows(vec![("a.et".into(), file)])[0].join(","), "0,0,compute,4000000,isend,1");
 }
@@ -269,15 +271,15 @@ fn collectives_that_wait_for_no_kernel_are_counted() {
     };
     let reported =
         |deps: [&str; 2]| notes_with((0..2).map(|rank| json(rank, &body(deps))).collect(), "wait for no kernel");
-    // By way of others is enough.
+    // An indirect dependency is enough.
     assert_eq!(reported(["2", "4"]), [""; 0]);
     assert!(reported(["1", "2"])[0].ends_with("they are launched (2 nodes of all traces)"));
     assert!(reported(["1", "4"])[0].ends_with("they are launched (4 nodes of all traces)"));
-    // Without a computation of the accelerator there is no kernel to wait for.
+    // Without a computation of the accelerator, no kernel exists to wait for.
     assert_eq!(notes_with(fixtures("all_reduce", 4), "wait for no kernel"), [""; 0]);
 }
 
-/// What `chakra_jsonizer` makes of a trace is read as the trace is.
+/// The output of `chakra_jsonizer` is read like the trace itself.
 #[test]
 fn printed_traces_say_the_same() {
     let nodes: [&[Vec<u8>]; 5] = [
@@ -298,7 +300,7 @@ fn printed_traces_say_the_same() {
         &[number(1, 10), field(2, b"recv"), number(3, 6), attribute("comm_size", 9, 10), attribute("comm_src", 7, 0)],
     ];
     let octets = vec![("a.0.et".to_owned(), trace(&nodes))];
-    // As protobuf prints messages: zeros are left out, 64 bits are texts.
+    // This is the form in which protobuf prints messages: zeros are left out, and 64-bit numbers are texts.
     let printed = r#"{
   "version": "1.0"
 }{
@@ -328,7 +330,7 @@ fn printed_traces_say_the_same() {
     let text = |text: &str| vec![("a.0.json".to_owned(), text.as_bytes().to_vec())];
     assert_eq!(all(text(printed)), all(octets.clone()));
     assert!(all(octets).1.contains(&"rf_id: what else nodes say".to_owned()));
-    // Other versions print the names of the schema, and none its metadata where they are empty.
+    // Other versions print the names of the schema, or leave out metadata that is empty.
     let other = printed.replace("startTimeMicros", "start_time_micros").replace("dataDeps", "data_deps");
     let other = other.replace("durationMicros", "duration_micros").replace("int64Val", "int64_val");
     assert_eq!(all(text(&other)), all(text(printed)));
@@ -411,7 +413,7 @@ fn all_that_nodes_say_beside_is_named() {
     assert!(note.text.ends_with(" and 150 more: what else nodes say"), "{}", note.text);
 }
 
-/// A size that cannot be read is no size of 1 B, and a text that says `true` is no `false`.
+/// An unreadable size does not become 1 B, and a text `true` does not become `false`.
 #[test]
 fn attributes_that_cannot_be_read_are_refused() {
     let printed = |attributes: &str| {
@@ -438,7 +440,7 @@ fn attributes_that_cannot_be_read_are_refused() {
         let error = printed(value).unwrap_err();
         assert!(error.starts_with(&format!("t.0.json: `sum`: node 1: {name}")), "{error}");
     }
-    // What nothing follows from may be anything; a processor's call sends nothing.
+    // Attributes without an effect may have any value. A processor's call sends nothing.
     let rows =
         printed(r#"{"name": "comm_size", "int64Val": "8"}, {"name": "comm_priority", "int64Val": "-1"}"#).unwrap();
     assert!(rows.contains(",send,"), "{rows}");

@@ -1,4 +1,4 @@
-//! Schedules of GOAL.
+//! Tests imports of GOAL schedules.
 
 use crate::{fixture, imported};
 use backwater_import::{Memory, Options, Source, import};
@@ -23,7 +23,7 @@ fn of_fixture(path: &str) -> (String, Vec<String>) {
 
 #[test]
 fn a_schedule_becomes_operations() {
-    // Operations are numbered through; 10 is what tells when `b` of rank 0 begins.
+    // Operations of all ranks share one numbering. Operation 10 marks when `b` of rank 0 begins.
     let expected = "id,rank,kind,peer,bytes,time,after,stream\n\
                     0,0,compute,,,1500000,,0\n10,0,compute,,,0,0,\n1,0,send,1,4096,,10,\n2,0,compute,,,200000,10,1\n\
                     3,0,compute,,,0,2 9,\n4,1,compute,,,0,1,\n5,1,compute,,,3000000,4,0\n6,1,compute,,,500000,4,0\n\
@@ -51,7 +51,7 @@ fn a_binary_tree_of_32_ranks_is_five_sends_deep() {
     let (table, _) = of_fixture("goal/binary_tree_32.goal");
     let rows: Vec<Vec<&str>> = table.lines().skip(1).map(|line| line.split(',').collect()).collect();
     let sends = rows.iter().filter(|row| row[2] == "send").count();
-    // id,rank,kind,peer,bytes,time,after; rows stand in any order, so that depths are found step by step.
+    // Columns: id,rank,kind,peer,bytes,time,after. Rows have no fixed order, so the depths are found step by step.
     let mut depth = vec![None; rows.len()];
     while depth.contains(&None) {
         for row in &rows {
@@ -70,7 +70,7 @@ fn sends_up_to_the_eager_limit_are_complete_when_they_begin() {
                 d: send 11b to 1\nd requires a\ne: calc 1\ne requires d\n}\nrank 1 {\nrecv 10b from 0\nrecv 11b from 0\n}\n";
     let options = Options { command: vec!["LogGOPSim".into(), "-S".into(), "10".into()], ..Options::default() };
     let rows = |options| table_of(file, options).unwrap();
-    // `c` waits for what `b` waits for, `e` for the last byte of `d`.
+    // `c` waits for the operation that `b` waits for, and `e` for the last byte of `d`.
     for row in ["2,0,compute,,,1000,7,0\n", "4,0,compute,,,1000,3,0\n", "7,0,compute,,,0,0,\n", "1,0,send,1,10,,7,\n"] {
         assert!(rows(&options).contains(row), "{row} is not in\n{}", rows(&options));
     }
@@ -101,10 +101,11 @@ fn a_receive_from_any_rank_takes_what_only_one_can_send() {
         let table = with(body).unwrap_or_else(|error| panic!("{error}"));
         table.lines().skip(1).take(3).map(|row| row.rsplit(',').next().unwrap_or_default().to_owned()).collect()
     };
-    // Operations 3 and 4 are rank 1's, 5 is rank 2's. What others receive by name is not for the receive from any.
+    // Operations 3 and 4 belong to rank 1, and 5 to rank 2. A receive from any rank gets no message that another
+    // receive names.
     assert_eq!(after("recv 1b from 1\nrecv 2b from -1 tag 9\nrecv 3b from 2\n"), ["3", "4", "5"]);
     assert_eq!(after("recv 1b from -1\nrecv 2b from 1 tag 9\nrecv 3b from 2\n"), ["3", "4", "5"]);
-    // The first message that is left, whatever its tag.
+    // It takes the first message left, of any tag.
     assert_eq!(after("recv 3b from 2 tag -1\nrecv 1b from 1 tag -1\nrecv 2b from 1 tag -1\n"), ["5", "3", "4"]);
     assert_eq!(after("recv 2b from 1 tag 9\nrecv 3b from 2\nrecv 1b from 1 tag -1\n"), ["4", "5", "3"]);
     let error = with("recv 1b from -1\nrecv 2b from 1 tag 9\nrecv 3b from -1\n").unwrap_err();
@@ -171,8 +172,8 @@ fn what_is_no_schedule_is_refused() {
     }
 }
 
-/// Each rank sends to the next what it has received from the one before: whoever stands at line l waits for the send at l - 4, or the
-/// receive at l - 1.
+/// Each rank sends to the next rank after it receives from the previous one. The operation at line l therefore waits
+/// for the send at l - 4, or the receive at l - 1.
 #[test]
 fn a_long_circle_is_named_as_far_as_a_message_goes() {
     let ring = |ranks: u32| {
@@ -203,7 +204,7 @@ fn a_binary_file_that_lies_is_refused() {
         let error = import(vec![Source::octets("a.bin", octets)], "it", &Options::default(), &mut Memory::default());
         error.map(|_| ()).unwrap_err().to_string()
     };
-    // Rank 0 begins at 0x36 from behind the first 8 octets: 4 nodes, one root, the first node at 0x4a.
+    // Rank 0 begins at 0x36, counted after the first 8 octets: 4 nodes, one root, the first node at 0x4a.
     for (at, new, expected) in [
         (8, &[0xff; 4][..], "a.bin: octet 8: a schedule has 1 to 1048576 ranks, not 4294967295"),
         (14, &[0; 8], "a.bin: octet 14: rank 0 stands at 0 to 234: not behind the one before it and within the file"),

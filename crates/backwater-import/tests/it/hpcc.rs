@@ -1,4 +1,4 @@
-//! Files of HPCC's ns-3 code and its descendants.
+//! Tests imports of files of HPCC's ns-3 code and its descendants.
 
 use crate::{fixture, imported};
 use backwater_import::{Imported, Memory, Options, Source, import, mutation};
@@ -9,7 +9,7 @@ fn text(name: &str) -> String {
     String::from_utf8(fixture(&format!("hpcc/{name}"))).expect("text")
 }
 
-/// A topology: hosts, switches, and links of two nodes, Gb/s and ns each.
+/// Returns the text of a topology: hosts, switches, and links, each (node, node, Gb/s, ns).
 fn topology(hosts: u32, switches: u32, links: &[(u32, u32, u32, u32)]) -> String {
     let mut text = format!("{} {switches} {}\n", hosts + switches, links.len());
     (hosts..hosts + switches).for_each(|id| write!(text, "{id} ").unwrap());
@@ -24,7 +24,7 @@ fn leaf_spine(leaves: u32, spines: u32, hosts: u32, gbps: u32) -> String {
     topology(n, leaves + spines, &links)
 }
 
-/// The fabric of 320 hosts of the public code: 20 ToRs, 20 aggregation switches in 5 pods, 16 cores.
+/// Returns the fabric of 320 hosts in the public code: 20 ToRs, 20 aggregation switches in 5 pods, 16 cores.
 fn fat_tree() -> String {
     let mut links: Vec<_> = (0..320).map(|host| (host, 320 + host / 16, 100, 1000)).collect();
     links.extend((0..80).map(|i| (320 + i / 4, 340 + i / 16 * 4 + i % 4, 400, 1000)));
@@ -58,7 +58,7 @@ fn has(files: &[(&str, &str)], lines: &[&str]) {
     }
 }
 
-/// A configuration with other values: those of the fixture, without files and faults, and what is said.
+/// Returns the fixture's configuration without files and faults, with these values changed.
 fn config(changes: &[(&str, &str)]) -> String {
     let own = text("config.txt").replace("LINK_DOWN 5 5 7\n", "");
     let kept = own.lines().filter(|line| {
@@ -70,7 +70,7 @@ fn config(changes: &[(&str, &str)]) -> String {
     text
 }
 
-/// A quantity in its smallest unit, or text as it is.
+/// Returns a quantity in its smallest unit, or a text unchanged.
 fn plain(value: &Value) -> String {
     let Some((number, unit)) = value.as_str().and_then(|text| text.split_once(' ')) else { return value.to_string() };
     let units = [
@@ -120,7 +120,7 @@ fn a_published_configuration_is_the_scenario_by_hand() {
     assert_eq!(flows(&ours), flows(&by_hand));
     let path = ours["flow"][1]["path"].to_string();
     assert_eq!(path, r#"["h10", "leaf1", "spine4", "leaf4", "h37"]"#);
-    // What the preset of the scenario by hand says.
+    // The values of the preset in the scenario written by hand.
     for (key, value) in [
         ("law", "\"ns3\""),
         ("alpha_timer", "\"1 us\""),
@@ -154,14 +154,14 @@ fn fabrics_are_recognised() {
     has(&[("t", &fat_tree())], &tree);
     has(&[("t", &fat_tree())], &["hosts_per_tor = 16", "rate = \"100 Gb/s\"", "fabric_rate = \"400 Gb/s\""]);
     has(&[("t", &text("datacenter.txt"))], &["hosts = 8", "rate = \"25 Gb/s\"", "link_delay = \"3.33 us\""]);
-    // The order of links and of their ends does not count.
+    // The order of links and of their ends does not matter.
     let mut lines: Vec<String> = leaf_spine(2, 2, 2, 100).lines().map(str::to_owned).collect();
     lines[2..].reverse();
     lines[2] = lines[2].replace("5 7 ", "7 5 ");
     has(&[("t", &lines.join("\n"))], &["kind = \"leaf-spine\"", "leaves = 2", "hosts_per_leaf = 2"]);
 }
 
-/// Two pods of two ToRs and one aggregation switch, two links to each ToR and three to each of two cores.
+/// Two pods of two ToRs and one aggregation switch, with two links to each ToR and three to each of two cores.
 #[test]
 fn parallel_links_are_bundles_of_a_fat_tree() {
     let mut links: Vec<_> = (0..4).map(|host| (host, 4 + host, 100, 1000)).collect();
@@ -173,7 +173,7 @@ fn parallel_links_are_bundles_of_a_fat_tree() {
     let lines = ["kind = \"fat-tree\"", "pods = 2", "tors_per_pod = 2", "aggs_per_pod = 1", "cores = 2"];
     has(&[("t", &topology(4, 8, &links))], &lines);
     has(&[("t", &topology(4, 8, &links))], &["\nlinks_per_pair = 2", "core_links_per_pair = 3"]);
-    // One link less, and it is no such fabric any more.
+    // With one link less, the fabric is no longer of this kind.
     links.pop();
     has(&[("t", &topology(4, 8, &links))], &["kind = \"explicit\""]);
 }
@@ -189,7 +189,7 @@ fn rails_are_a_leaf_spine_with_rails() {
 
 #[test]
 fn other_fabrics_are_written_out() {
-    // Hosts 2 and 3 have changed places.
+    // Hosts 2 and 3 are exchanged.
     let swapped = leaf_spine(2, 2, 3, 100).replace("\n2 6 ", "\n2 7 ").replace("\n3 7 ", "\n3 6 ");
     has(
         &[("t", &swapped)],
@@ -201,21 +201,21 @@ fn other_fabrics_are_written_out() {
             "{ a = \"h2\", b = \"s7\", rate = \"100 Gb/s\", delay = \"1 us\" }",
         ],
     );
-    // Switches before hosts: hosts are counted anew.
+    // Switches come before hosts in the file: hosts get new numbers.
     let text = "4 1 3\n0\n1 0 100Gbps 1us 0\n2 0 100Gbps 1us 0\n3 0 25Gbps 1us 0\n";
     has(&[("t", text)], &["name = \"s0\"", "{ a = \"h2\", b = \"s0\", rate = \"25 Gb/s\", delay = \"1 us\" }"]);
     let (_, place) = done(&[("t", text), ("f", &flows_of(20, "3 1 3 100 7 2"))]);
     assert!(place.text("it.flows.csv").starts_with("id,src,dst,bytes,start\n0,2,0,7,0\n"));
 }
 
-/// So many flows that are alike.
+/// Returns `count` equal flows.
 fn flows_of(count: usize, flow: &str) -> String {
     format!("{count}\n{}", format!("{flow}\n").repeat(count))
 }
 
 #[test]
 fn a_table_has_the_numbers_of_the_list() {
-    // SplitMix64 is enough to make numbers of all sizes.
+    // SplitMix64 suffices for numbers of all sizes.
     let mut state = 1u64;
     let mut draw = |below: u64| {
         state = state.wrapping_mul(6364136223846793005).wrapping_add(1442695040888963407);
@@ -238,7 +238,7 @@ fn few_flows_are_written_out_and_ways_are_pinned() {
     assert!(place.names().is_empty());
     let scenario: toml::Table = result.scenario.parse().unwrap();
     let flows = scenario["flow"].as_array().unwrap();
-    // Flows 0 and 1 have one receiver and start, but flow 1 no way back.
+    // Flows 0 and 1 have the same receiver and start, but flow 1 has no return path.
     assert_eq!(flows.len(), 4);
     assert_eq!(flows[0]["path"].to_string(), r#"["h1", "leaf0", "h0"]"#);
     assert_eq!(flows[0]["ack_path"].to_string(), r#"["h0", "leaf0", "h1"]"#);
@@ -250,7 +250,7 @@ fn few_flows_are_written_out_and_ways_are_pinned() {
     let notes: Vec<String> = result.notes.iter().map(ToString::to_string).collect();
     assert!(notes.iter().any(|note| note.starts_with("f:6: ignored: what follows the 4 flows")), "{notes:?}");
     assert!(notes.iter().any(|note| note.starts_with("f:2: assumed: 2 s of the file is 0 s here")), "{notes:?}");
-    // In a table ways are switches.
+    // In a table, paths are lists of switches.
     let ways = "3 data 1 4 0 ack 0 4 1\n";
     let (_, place) = done(&[("t", &text("topology.txt")), ("f", &flows_of(20, "1 0 3 100 9 2")), ("p", ways)]);
     let table = place.text("it.flows.csv");
@@ -269,7 +269,7 @@ fn five_columns_and_starts() {
         &["start = \"1 us\"", "size = \"65536 B\"".replace("65536 B", "64 KiB").as_str(), "start = \"2.5 us\""],
     );
     has(&files, &["start = \"500 ms\"", "size = \"1 B\""]);
-    // Earlier than 2 s: the first flow is 0 s.
+    // Starts may be earlier than 2 s: the first flow starts at 0 s.
     has(&[("f", "2\n0 1 3 100 9 0.5\n1 0 3 100 9 0.7\n")], &["start = \"200 ms\"", "hosts = 2"]);
     let from = |ps| Options { from_ps: Some(ps), ..Options::default() };
     let (result, _) = imported(&files, &from(1_999_999_000_000)).unwrap();
@@ -278,7 +278,7 @@ fn five_columns_and_starts() {
     assert!(error.starts_with("f:2: starts at"), "{error}");
 }
 
-/// T and W of public runs of that code with one configuration and these fabrics, as its own output says them.
+/// Round trips and windows that the code itself printed in public runs, with one configuration and these fabrics.
 #[test]
 fn round_trips_and_windows_are_those_of_the_code() {
     for (fabric, round_trip, window) in [
@@ -327,7 +327,7 @@ fn dctcp_is_the_law_of_that_code() {
         0,
         "{notes:?}"
     );
-    // Fixed windows, and none, are those of the transport, and the law's own is a second at 100 Gb/s.
+    // The transport has the fixed window, or no window. The law's own window is a second at 100 Gb/s.
     for (has, window) in [("1", Some("52 KB")), ("0", None)] {
         let (table, _) = in_a_star(&[("CC_MODE", "8"), ("HAS_WIN", has), ("DCTCP_RATE_AI", "615Mb/s")]);
         assert_eq!(table["transport"].get("window").and_then(Value::as_str), window);
@@ -335,7 +335,7 @@ fn dctcp_is_the_law_of_that_code() {
         assert_eq!(table["dctcp"]["base_rtt"].as_str(), Some("1 s"));
         assert_eq!(table["dctcp"]["r_ai"].as_str(), Some("615 Mb/s"));
     }
-    // What that code has where nothing is said: 1000Mb/s, 100Mb/s, and a gain of 1 / 16 in whole numbers.
+    // The code's own defaults: 1000Mb/s, 100Mb/s, and a gain of 1 / 16 in whole numbers.
     let own = config(&[("CC_MODE", "8")]);
     let bare: String = own
         .lines()
@@ -346,7 +346,7 @@ fn dctcp_is_the_law_of_that_code() {
     assert_eq!(table["dctcp"]["r_ai"].as_str(), Some("1 Gb/s"));
     assert_eq!(table["dctcp"]["min_rate"].as_str(), Some("100 Mb/s"));
     assert!(result.notes.iter().any(|note| note.text.contains("EWMA_GAIN is missing")));
-    // A host at 25 Gb/s has a window of 52 KB at its rate there, not of a quarter of it.
+    // In that code, a host of 25 Gb/s has the whole window of 52 KB at its full rate, and not a quarter of it.
     let mixed = topology(3, 1, &[(0, 3, 100, 1000), (1, 3, 100, 1000), (2, 3, 25, 1000)]);
     let mut changes = vec![("CC_MODE", "8"), ("HAS_WIN", "1"), ("VAR_WIN", "1")];
     changes.extend([
@@ -357,12 +357,13 @@ fn dctcp_is_the_law_of_that_code() {
     let config = config(&changes);
     let table = scenario(&[("c", &config), ("t", &mixed), ("f", "0\n0 1 3 1 1 2\n")]);
     assert_eq!(table["dctcp"]["base_rtt"].as_str(), Some("1 s"));
-    // 4 us of delays, 80 and 320 ns of sending, at 100 and at 25 Gb/s: 52,000 and 13,750 B.
+    // 4 us of delays, and 80 and 320 ns of sending, at 100 and at 25 Gb/s: 52,000 and 13,750 B.
     assert_eq!(table["transport"]["window"].as_str(), Some("52 KB"));
     assert_eq!(table["transport"]["window_scaling"].as_bool(), Some(true));
 }
 
-/// A load has 2 octets of a packet there, in which one or both are written: 50 B of headers, 60 B of an acknowledgement.
+/// In that code, a packet has 2 octets for a load, of which one or both are written: 50 B of headers, and 60 B for an
+/// acknowledgement.
 #[test]
 fn pint_has_its_base_and_the_length_of_that_code() {
     // ln(512 x 512) / ln(b) is 256 or less from b = 1.0499 on.
@@ -386,7 +387,7 @@ fn pint_has_its_base_and_the_length_of_that_code() {
         assert_eq!(table["packet"]["header"].as_str(), Some(header));
         assert_eq!(table["ack"]["size"].as_str(), Some(ack));
     }
-    // Of INT's keys it reads none.
+    // It reads none of INT's keys.
     let mut changes = vec![("CC_MODE", "10"), ("HAS_WIN", "1"), ("VAR_WIN", "1")];
     changes.extend([("PINT_PROB", "0.25"), ("INT_MULTI", "4"), ("FAST_REACT", "0")]);
     let (_, notes) = in_a_star(&changes);
@@ -403,7 +404,7 @@ fn pint_has_its_base_and_the_length_of_that_code() {
 
 #[test]
 fn records_count_in_the_units_of_the_configuration() {
-    // The program's own is 1.
+    // The program's default is 1.
     for (given, multi) in [(None, 1), (Some("4"), 4), (Some("16"), 16)] {
         let mut changes = vec![("CC_MODE", "3")];
         changes.extend(given.map(|given| ("INT_MULTI", given)));
@@ -422,7 +423,8 @@ fn records_count_in_the_units_of_the_configuration() {
     assert!(error.contains("INT_MULTI is not from 1 to 1000"), "{error}");
 }
 
-/// Memory of the fat tree's switches: 32 MiB, and 7 x 4096 B for each port, of which a ToR has 20, an aggregation switch 8, a core 5.
+/// Memory of the fat tree's switches: 32 MiB, and 7 x 4096 B for each port. A ToR has 20 ports, an aggregation switch
+/// 8, a core 5.
 #[test]
 fn memory_and_thresholds_follow_ports_and_rates() {
     let table = scenario(&[("c", &config(&[])), ("t", &fat_tree()), ("f", "0\n0 1 3 1 1 2\n")]);
@@ -441,7 +443,7 @@ fn memory_and_thresholds_follow_ports_and_rates() {
         assert_eq!(table[key].to_string(), value);
         assert_eq!(table["reference_rate"].as_str(), Some("100 Gb/s"));
     }
-    // Thresholds that are not in proportion, at switches of one rate each.
+    // Thresholds out of proportion, at switches of one rate each.
     let maps =
         [("KMIN_MAP", "2 100000000000 100 400000000000 150"), ("KMAX_MAP", "2 100000000000 400 400000000000 400")];
     let links = [(0, 2, 100, 1000), (1, 2, 100, 1000), (2, 3, 400, 1000), (3, 4, 400, 1000)];
@@ -453,8 +455,8 @@ fn memory_and_thresholds_follow_ports_and_rates() {
     assert_eq!((at[0]["tier"].as_str(), at[0]["kmin"].as_str()), (Some("tor"), Some("100 KB")));
 }
 
-/// Data is 48 B, telemetry (HPCC 42 B, TIMELY 8, PINT 2) and payload; an acknowledgement 46 B and telemetry, 60 at least; a pause 64 B.
-/// At 400 Gb/s 50 B take a nanosecond.
+/// Data has 48 B, telemetry (HPCC 42 B, TIMELY 8, PINT 2) and payload. An acknowledgement has 46 B and telemetry, at
+/// least 60 B. A pause has 64 B. At 400 Gb/s, 50 B take a nanosecond.
 #[test]
 fn the_clock_is_a_nanosecond_where_every_frame_takes_longer() {
     let clock = |control: &str, gbps: u32, sent: &str| {
@@ -491,11 +493,11 @@ fn the_clock_is_a_nanosecond_where_every_frame_takes_longer() {
     ] {
         assert_eq!(clock(control, gbps, &flow(octets)), expected, "{control} {gbps} {octets}");
     }
-    // Of drawn flows one may have a byte.
+    // A flow of a random size may have one byte.
     assert_eq!(clock("1", 400, "0 0\n100000 100\n"), "979 ps");
 }
 
-/// Two links of each host, to a pair of leaves: `GetNicIdxOfQp` hashes over those towards the receiver.
+/// Each host has two links, to a pair of leaves. `GetNicIdxOfQp` hashes over those towards the receiver.
 #[test]
 fn hosts_have_several_links() {
     let mut links: Vec<_> = (0..4).flat_map(|host| [(host, 4, 25, 1000), (host, 5, 25, 1000)]).collect();
@@ -520,17 +522,17 @@ fn hosts_have_several_links() {
         .map(|link| link["b"].as_str().unwrap())
         .collect();
     assert_eq!(ends, ["s4", "s5"]);
-    // Both leaves are two links from each host: 4 us, and 1000 B at 25 Gb/s twice.
+    // Each host is two links from any other through either leaf: 4 us, and 1000 B at 25 Gb/s twice.
     assert_eq!(table["hpcc"]["base_rtt"].as_str(), Some("4.64 us"));
-    // A way says which link a flow takes.
+    // A path determines the link of a flow.
     let ways = "0 data 0 5 2\n1 data 3 4 1 ack 1 5 3\n";
     let table = scenario(&[("t", &dual), ("f", flows), ("c", &config), ("p", ways)]);
     assert_eq!(table["flow"][0]["path"].to_string(), r#"["h0", "s5", "h2"]"#);
     assert_eq!(table["flow"][1]["ack_path"].to_string(), r#"["h1", "s5", "h3"]"#);
-    // Hosts that are joined directly are two links more apart from others, and no way for them.
+    // Two hosts may be joined directly. They forward nothing for others.
     let (result, _) = done(&[("t", "3 1 3\n2\n0 1 10Gbps 1us 0\n0 2 10Gbps 1us 0\n1 2 10Gbps 1us 0\n")]);
     assert!(result.scenario.contains("{ a = \"h0\", b = \"h1\","), "{}", result.scenario);
-    // One link each needs no choice.
+    // With one link each, nothing is chosen.
     assert_eq!(scenario(&[("t", &star(4))]).get("nic"), None);
 }
 
@@ -556,7 +558,7 @@ fn parallel_links_are_said_to_be_one_there() {
     );
 }
 
-/// `ReceiverCheckSeq`: an acknowledgement after so many octets, and where a chunk is full.
+/// `ReceiverCheckSeq`: the receiver acknowledges every L2_ACK_INTERVAL octets, and at the end of each chunk.
 #[test]
 fn chunks_are_acknowledged_too() {
     let of = |interval: &str, chunk: &str| {
@@ -564,7 +566,8 @@ fn chunks_are_acknowledged_too() {
         let notes: Vec<String> = notes.into_iter().filter(|note| note.contains("L2_")).collect();
         (table["ack"].get("every").and_then(Value::as_integer), notes)
     };
-    // Payloads of 1000 B: 20 packets and 4 packets; 4 packets at the earliest where chunks end within one.
+    // With payloads of 1000 B: after 20 packets and after 4 packets; after 4 packets at the earliest if chunks end
+    // inside a packet.
     assert_eq!(of("20000", "4000").0, Some(4));
     assert_eq!(of("20000", "40000").0, Some(20));
     assert_eq!(of("20000", "3500").0, Some(7));
@@ -579,7 +582,7 @@ fn chunks_are_acknowledged_too() {
     assert_eq!(of("2500", "0").0, Some(3));
 }
 
-/// That code has no timer, and stops at a time at the latest.
+/// That code has no timer, and stops at a given time at the latest.
 #[test]
 fn a_run_ends_with_its_flows() {
     let files = |stop: Option<&'static str>, flows: &str| {
@@ -605,12 +608,12 @@ fn a_run_ends_with_its_flows() {
     let own: Vec<String> = table["flow"].as_array().unwrap().iter().map(|flow| flow["label"].to_string()).collect();
     assert_eq!(format!("[{}]", own.join(", ")), labels);
     assert_eq!((table["transport"]["timeout"].as_str(), notes), (Some("500 ms"), vec![]));
-    // Many flows are a group.
+    // Many flows become a group.
     let (table, _) = files(Some("2.5"), &flows_of(20, "1 0 3 1 9 2"));
     assert_eq!(table["stop"]["when"].to_string(), r#"["flows"]"#);
     let (table, _) = files(Some("2.5"), "0\n0 1 3 1 1 2\n");
     assert_eq!(table["stop"].get("when"), None);
-    // The program's own is 3.01 s.
+    // The program's default is 3.01 s.
     let (table, notes) = files(None, flows);
     assert_eq!(table["stop"]["at"].as_str(), Some("1.01 s"));
     assert!(notes[0].starts_with("c: assumed: SIMULATOR_STOP_TIME, which is missing: 3.01 s"), "{notes:?}");
@@ -675,7 +678,7 @@ fn a_rate_without_a_unit_is_said_to_be_bits_a_second() {
         notes.filter(|note| note.contains("no unit")).collect::<Vec<_>>()
     };
     assert_eq!(notified("100"), ["t:3: assumed: 100 b/s: bits a second where no unit stands"]);
-    // What is as fast as a link may be meant so, and what has a unit is.
+    // A number as large as a link's rate may be meant in b/s, and a rate with a unit is clear.
     assert_eq!(notified("25000000000.0"), [""; 0]);
     assert_eq!(notified("10Mbps"), [""; 0]);
 }
@@ -693,7 +696,7 @@ fn conweave_has_thresholds_of_its_own() {
     assert_eq!(table["dcqcn"]["rai"].as_str(), Some("40 Mb/s"));
     let (result, _) = done(&files);
     assert!(result.notes.iter().any(|note| note.text.contains("ConWeave is not modelled")));
-    // A link fails so long after flows begin.
+    // A link fails at this time after flows begin.
     let early = text("conweave.conf").replace("START_TIME 2.0", "START_TIME 1.0") + "LINK_DOWN 5 5 7\n";
     let table = scenario(&[("c", &early), files[1], files[2]]);
     assert_eq!(table["fault"][0]["at"].as_str(), Some("5 us"));
@@ -705,7 +708,7 @@ fn conweave_has_thresholds_of_its_own() {
 #[test]
 fn a_distribution_is_in_per_cent() {
     let (result, place) = done(&[("cdf.txt", &text("cdf.txt"))]);
-    // Sizes of 30000 B are an eighth: 62.5 % are smaller, 75 % not larger.
+    // An eighth of the flows have 30000 B: 62.5 % are smaller, 75 % are not larger.
     assert_eq!(place.text("it.sizes.txt"), "0 0\n1000 10\n29999 62.5\n30000 75\n1000000 100\n");
     assert!(result.scenario.contains("sizes = \"it.sizes.txt\""), "{}", result.scenario);
     let (_, place) = done(&[("cdf.txt", &text("cdf-fraction.txt"))]);
@@ -765,7 +768,7 @@ fn what_is_wrong_is_said_with_its_line() {
     assert!(both(&[], Some("1 data 2 5 6 5 7 4 0\n")).contains("p:1: passes a node twice"));
 }
 
-/// Whatever is done to one of the files that belong together, they are read or refused.
+/// If one of several files that belong together changes, they are read or refused.
 #[test]
 fn mutated_sets_are_read_or_refused() {
     for names in [

@@ -1,4 +1,4 @@
-//! htsim's files.
+//! Tests imports of htsim's files.
 
 use crate::{fixture, imported};
 use backwater_import::{Options, StartUnit};
@@ -30,7 +30,7 @@ fn a_matrix_becomes_a_table_and_a_fat_tree_of_its_size() {
     assert_eq!(result.notes, []);
 }
 
-/// Returns what the scenario of a flow says below a head.
+/// Returns the lines of a scenario below a head.
 fn below(scenario: &str, head: &str) -> String {
     let lines = scenario.lines().skip_while(|line| *line != head).skip(1);
     lines
@@ -40,7 +40,8 @@ fn below(scenario: &str, head: &str) -> String {
         .join("; ")
 }
 
-/// The constants of three tiers at 100 Gb/s, by hand in `uec.rs`: 14.02272 us, 43 packets of 4150 B, marks from 9 to 35 of them.
+/// The constants for three tiers at 100 Gb/s, computed by hand in `uec.rs`: 14.02272 us, 43 packets of 4150 B, marks
+/// from 9 to 35 of them.
 #[test]
 fn controls_of_htsim_uec_come_along() {
     let of = |line: &str| imported(&[("one.cm", &text("htsim/one.cm"))], &command(line)).unwrap().0;
@@ -110,7 +111,7 @@ fn words_that_htsim_uec_does_not_know_are_refused() {
     assert!(refused("htsim_uec -q 20").contains("a queue holds 20"));
 }
 
-/// Eight hosts of a leaf below two spines: four to one, which the program takes as a sign to slow pulls down where RCCC is alone.
+/// Eight hosts of a leaf below two spines are four to one. If RCCC is alone, the program then slows pulls down.
 #[test]
 fn pulls_over_too_few_spines_slow_down() {
     let rows = "Nodes 32\nConnections 1\n0->31 start 0 size 1000\n";
@@ -144,7 +145,7 @@ fn a_barrier_and_the_first_of_several() {
     let last = |trigger: &str| {
         with(trigger).unwrap().1.text("it.operations.csv").lines().last().unwrap_or_default().to_owned()
     };
-    // id,rank,kind,peer,bytes,after,after_ack,needs,start
+    // Columns: id,rank,kind,peer,bytes,after,after_ack,needs,start
     assert_eq!(last("trigger id 7 oneshot"), "4,6,send,7,9,1,2 3,1,0");
     assert_eq!(last("trigger id 7 barrier count 2"), "4,6,send,7,9,1,2 3,2,0");
     assert_eq!(last("trigger id 7 barrier count 3"), "4,6,send,7,9,1,2 3,0");
@@ -159,7 +160,7 @@ fn messages_of_a_connection_share_it() {
     let rows: String = (0..10).map(|id| format!("{id},0,1,40860,0\n")).collect();
     assert_eq!(place.text("it.messages.csv"), format!("id,src,dst,bytes,start\n{rows}"));
     assert!(result.scenario.contains("keep_queue_pairs = true"), "{}", result.scenario);
-    // Other programs know no such connections.
+    // Other programs do not have these connections.
     let (result, place) = imported(&[("a.cm", &file)], &command("htsim_ndp")).unwrap();
     assert_eq!(place.text("it.flows.csv").lines().count(), 11);
     assert!(!result.scenario.contains("keep_queue_pairs"));
@@ -191,18 +192,19 @@ fn starts_are_microseconds_or_picoseconds() {
             rows.lines().skip(1).filter_map(|row| row.rsplit(',').next().map(str::to_owned)).collect();
         (starts, result.notes.iter().any(|note| note.text.contains("--start-unit")))
     };
-    // Rounded: half a picosecond is none.
+    // Starts are rounded, because a picosecond is not divided.
     assert_eq!(starts(&command("htsim_ndp")), (vec!["41".to_owned(), "1000".to_owned()], true));
-    // That program reads whole microseconds.
+    // This program reads whole microseconds.
     let expected = vec!["40000000".to_owned(), "1000000000".to_owned()];
     assert_eq!(starts(&command("./htsim_uec")), (expected.clone(), true));
-    // Without a program its transport is assumed, and so its unit is.
+    // Without a program, its transport is assumed, and with it the unit.
     assert_eq!(starts(&Options::default()), (expected.clone(), true));
     let options = Options { start_unit: Some(StartUnit::Microseconds), ..Options::default() };
     assert_eq!(starts(&options), (expected, false));
 }
 
-/// The program that is assumed is one for transport, queues and start times, and one note says it, with the last start as it is taken.
+/// One program is assumed for transport, queues and start times. One note reports it, with the last start as it is
+/// read.
 #[test]
 fn the_program_that_is_assumed_is_said_once() {
     let rows = "Nodes 16\nConnections 2\n0->13 start 0 size 1000\n1->13 start 20 size 1000\n";
@@ -217,7 +219,7 @@ fn the_program_that_is_assumed_is_said_once() {
     assert!(one.starts_with("no program is named: transport, queues and start times are those of htsim_uec"), "{one}");
     assert!(one.contains("whole microseconds, the last 20 us"), "{one}");
     assert!(one.contains("`backwater import a.cm --command \"PROGRAM OPTIONS\"` says otherwise"), "{one}");
-    // On a fabric of the caller only the unit is left to assume.
+    // With the caller's own fabric, only the unit is assumed.
     let [one] = assumed("", true).try_into().expect("one note");
     assert!(one.starts_with("no program is named: start times are whole microseconds as in htsim_uec"), "{one}");
     assert_eq!(
@@ -242,7 +244,8 @@ fn a_way_of_choosing_paths_that_is_not_modelled_is_said() {
     assert!(!notified.iter().any(|note| note.contains("-strat")), "{notified:#?}");
 }
 
-/// 16 is 4^3 / 4, and lies between 4^2 / 2 and 6^2 / 2; 18 is 6^2 / 2, and lies between 4^3 / 4 and 6^3 / 4; 17 is neither.
+/// 16 is 4^3 / 4, and lies between 4^2 / 2 and 6^2 / 2. 18 is 6^2 / 2, and lies between 4^3 / 4 and 6^3 / 4. 17 is
+/// neither.
 #[test]
 fn a_number_of_hosts_that_is_no_fat_tree_is_answered_with_those_that_are() {
     let hint = |nodes: u32, line: &str| {
@@ -298,7 +301,8 @@ fn htsim_roce_is_what_the_scenario_by_hand_says() {
     }
 }
 
-/// 16 hosts: two aggregation switches a pod, each with two links upwards. Three slow links are both of the first and one of the second.
+/// 16 hosts: two aggregation switches in each pod, each with two uplinks. The first switch has two of three slow
+/// links, and the second has one.
 #[test]
 fn failed_links_are_slow_downwards_or_down() {
     let rows = "Nodes 16\nConnections 1\nFailures 2\n0->13 start 0 size 9\nfailure switch_type AGG switch_id 3 link_id 1\n\
@@ -339,7 +343,8 @@ fn what_is_wrong_is_said_with_its_line() {
     }
 }
 
-/// uet-htsim's own: 2 pods of 2 ToRs, whose aggregation switches have four ports upwards to 100 Gb/s in bundles of two, so two cores each.
+/// The topology of uet-htsim: 2 pods of 2 ToRs. Aggregation switches have four ports of 100 Gb/s upwards in bundles of
+/// two, and thus two cores each.
 #[test]
 fn bundles_in_three_tiers_are_parallel_links() {
     let file = text("htsim/test.topo");
@@ -350,7 +355,8 @@ fn bundles_in_three_tiers_are_parallel_links() {
         assert!(own.contains(line), "{line} is missing in\n{own}");
     }
     assert!(!own.contains("\nlinks_per_pair"), "{own}");
-    // Two ports upwards in one bundle: one aggregation switch a pod, with two links to each of the two ToRs, and two cores.
+    // Two ports upwards in one bundle: one aggregation switch in each pod, with two links to each of the two ToRs, and
+    // two cores.
     let below =
         file.replace("Tier 1\nDownlink_speed_Gbps 200\nRadix_Down 2", "Tier 1\nDownlink_speed_Gbps 200\nRadix_Down 4");
     let below = scenario(&below.replace("Bundle 1", "Bundle 2")).unwrap();
@@ -363,7 +369,7 @@ fn bundles_in_three_tiers_are_parallel_links() {
     assert!(hosts.starts_with("test.topo:5: several links to each host cannot be imported"), "{hosts}");
 }
 
-/// Of a bundle a failure takes the first, and `-failed` slows all.
+/// A failure takes the first link of a bundle, and `-failed` slows all.
 #[test]
 fn links_of_a_bundle_fail_and_are_slow() {
     let rows =
@@ -376,7 +382,7 @@ fn links_of_a_bundle_fail_and_are_slow() {
     assert_eq!(keys(1), "from = [\"core0\"]; to = \"agg0\"; rate = \"25 Gb/s\"  # -failed: downwards, a quarter");
 }
 
-/// 32 hosts, rates and delays in the file.
+/// 32 hosts, with rates and delays in the file.
 const TINY: &str = "Nodes 32\nTiers 2\nPodsize 32\nTier 0\nDownlink_speed_Gbps 100\nRadix_Up 2\nRadix_Down 8\nDownlink_Latency_ns 500\n\
                     Switch_Latency_ns 0\nTier 1\nDownlink_speed_Gbps 100\nRadix_Down 4\nDownlink_Latency_ns 500\nSwitch_Latency_ns 0\n";
 
@@ -405,7 +411,7 @@ fn files_of_the_command_line_are_those_that_are_given() {
         notified("htsim_uec -topo tiny.topo -tm matrices/b.cm"),
         ["--command: ignored: -tm matrices/b.cm: the matrix is a.cm"]
     );
-    // A topology alone has no flows, whatever the command line names.
+    // A topology alone has no flows, even if the command line names a matrix.
     let alone = notes(&[("tiny.topo", TINY)], "htsim_uec -tm a.cm").unwrap();
     assert!(alone.contains(&"--command: ignored: -tm a.cm: no matrix is given".to_owned()), "{alone:#?}");
 }
@@ -428,7 +434,7 @@ fn what_a_topology_file_says_the_command_line_does_not() {
             "-nodes 64: a.cm says 32",
         ]
     );
-    // Where the file is silent for a tier, the command line counts there.
+    // If the file lacks a value for a tier, the command line sets it.
     let silent = TINY.replacen("Downlink_speed_Gbps 100\n", "", 1).replacen("Downlink_Latency_ns 500\n", "", 1);
     assert_eq!(
         notified(&silent),

@@ -1,4 +1,4 @@
-//! What is imported is what the file says, and what is no such file is refused.
+//! Imports keep the content of files, and refuse files of no known kind.
 
 mod chakra;
 mod fields;
@@ -23,13 +23,13 @@ pub fn imported(files: &[(&str, &str)], options: &Options) -> Result<(Imported, 
     import(sources, "it", options, &mut place).map(|imported| (imported, place))
 }
 
-/// A fixture, by its path below `tests/files`.
+/// Returns a fixture, by its path below `tests/files`.
 pub fn fixture(path: &str) -> Vec<u8> {
     let path = std::path::Path::new(env!("CARGO_MANIFEST_DIR")).join("tests/files").join(path);
     std::fs::read(&path).unwrap_or_else(|error| panic!("{}: {error}", path.display()))
 }
 
-/// All fixtures that can be imported, with the kind that each is: its directory and its name.
+/// All fixtures that can be imported, as (path, kind).
 pub const FIXTURES: &[(&str, &str)] = &[
     ("chakra/all_reduce.0.et", "chakra-et"),
     ("chakra/nodes.0.et", "chakra-et"),

@@ -1,4 +1,4 @@
-//! Algorithms of MSCCL.
+//! Tests imports of MSCCL algorithms.
 
 use crate::{fixture, imported};
 use backwater_import::{Memory, Options, Source, import};
@@ -15,7 +15,7 @@ fn table_of(file: &str, options: &Options) -> Result<String, String> {
     }
 }
 
-/// An algorithm of two GPUs with four chunks, each of one thread block on channel 3.
+/// Returns an algorithm of two GPUs with four chunks, each with one thread block on channel 3.
 fn two(first: &str, second: &str) -> String {
     format!(
         "<algo name=\"x\" proto=\"Simple\" nchunksperloop=\"4\" ngpus=\"2\" coll=\"allreduce\">\n\
@@ -34,7 +34,7 @@ fn each_type_of_step_becomes_what_it_does() {
     let first =
         [step(0, "s", 1, -1), step(1, "r", 2, -1), step(2, "re", 1, -1), step(3, "cpy", 1, -1), step(4, "nop", 1, -1)];
     let second = [step(0, "rcs", 1, -1), step(1, "nop", 1, -1)];
-    // What the second sends on is of one chunk, so the first may take one only.
+    // The second GPU forwards one chunk, so the first may receive only one.
     let sizes = two(&first.concat(), &second.concat());
     let options = command("et_converter --coll_size 1000 --reduce_us 2.5");
     let expected = "id,rank,kind,peer,bytes,time,after\n0,0,send,1,250,,\n1,0,compute,,,0,0 6\n2,0,compute,,,2500000,1\n\
@@ -43,7 +43,7 @@ fn each_type_of_step_becomes_what_it_does() {
     let (imported, _) = imported(&[("a.xml", &sizes)], &options).unwrap();
     let reported = "a.xml: differs: a receive of another size than is sent: what is sent counts";
     assert!(imported.notes.iter().any(|note| note.to_string().replace(":4:", ":") == reported), "{:?}", imported.notes);
-    // Reductions on the way.
+    // Steps that reduce and forward.
     let second = [step(0, "rrcs", 1, -1), step(1, "rrc", 3, -1), step(2, "rrs", 1, -1)];
     let first =
         [step(0, "s", 1, -1), step(1, "s", 3, -1), step(2, "s", 1, -1), step(3, "r", 1, -1), step(4, "r", 1, -1)];
@@ -59,7 +59,7 @@ fn each_type_of_step_becomes_what_it_does() {
         "11,1,compute,,,2500000,10",
         "12,1,send,0,250,,11",
     ];
-    // What is waited for stands in the order of the rank, then the send.
+    // Each row waits for the previous row of its rank first, then for the send.
     let expected = expected.map(|row| match row {
         "8,1,compute,,,0,1 7" => "8,1,compute,,,0,7 1",
         "10,1,compute,,,0,2 9" => "10,1,compute,,,0,9 2",
@@ -78,7 +78,7 @@ fn steps_wait_for_steps_of_other_blocks() {
     assert_eq!(table, "id,rank,kind,time,after\n0,0,compute,0,2\n1,0,compute,0,\n2,0,compute,0,1\n");
 }
 
-/// Returns when each operation is over if a send takes 1000 and a computation its time: the longest way to it.
+/// Returns when the last operation ends, along the longest path. A send takes 1000, and a computation its time.
 fn last_end(table: &str) -> u64 {
     let columns: Vec<&str> = table.lines().next().unwrap().split(',').collect();
     let place = |name: &str| columns.iter().position(|column| *column == name).unwrap();
@@ -110,17 +110,17 @@ fn the_same_all_reduce_by_chakra_takes_as_long() {
     let chakra = place.text("it.operations.csv");
     let sends = |table: &str| table.lines().filter(|row| row.contains(",send,") && row.contains(",131072,")).count();
     assert_eq!((sends(&msccl), sends(&chakra)), (112, 112));
-    // 14 sends one after the other, and 7 reductions between them.
+    // 14 sends in sequence, with 7 reductions between them.
     assert_eq!((last_end(&msccl), last_end(&chakra)), (14_000 + 49_000_000, 14_000 + 49_000_000));
 }
 
-/// The remark that a scenario begins with.
+/// Returns the remark at the beginning of a scenario.
 fn remark(scenario: &str) -> String {
     let lines: Vec<&str> = scenario.lines().map_while(|line| line.strip_prefix("# ")).collect();
     lines.join(" ")
 }
 
-/// MSCCL takes an algorithm for buffers of `minBytes` to `maxBytes`, both counted; 0 is no end.
+/// MSCCL uses an algorithm for buffers of `minBytes` to `maxBytes`, both included; 0 means no maximum.
 #[test]
 fn an_algorithm_is_for_a_range_of_buffers() {
     let of = |range: &str, options: &Options| {
@@ -149,7 +149,7 @@ fn an_algorithm_is_for_a_range_of_buffers() {
     }
     let (bytes, _, about) = of("minBytes=\"2097152\" maxBytes=\"0\"", &none);
     assert_eq!((bytes, about.contains("MSCCL takes it for 2 MiB and more.")), (2_097_152, true));
-    // The usual buffer is within.
+    // The default buffer is within the range.
     assert_eq!(of("minBytes=\"1\" maxBytes=\"2097152\"", &none).0, 1 << 20);
     assert!(!of("", &none).2.contains("MSCCL takes it"));
 }

@@ -1,4 +1,4 @@
-//! Topologies of NCCL.
+//! Tests imports of NCCL topologies.
 
 use crate::{fixture, imported};
 use backwater_import::{Imported, Memory, Options, Source, import, mutation};
@@ -17,7 +17,7 @@ fn done(text: &str, options: &Options) -> (Imported, toml::Table) {
     (result, scenario)
 }
 
-/// Returns what notes say of which GPU uses which NIC, without how.
+/// Returns the notes on which GPU uses which NIC, without the kind of path.
 fn uses(result: &Imported) -> Vec<String> {
     let reported = result.notes.iter().filter(|note| note.text.contains(" uses NIC "));
     reported.map(|note| note.text.rsplit_once(": ").unwrap().0.to_owned()).collect()
@@ -28,7 +28,7 @@ fn has(result: &Imported, note: &str) {
     assert!(notes.iter().any(|own| own.starts_with(note)), "{note} is missing in {notes:#?}");
 }
 
-/// Links of an explicit topology, as `a-b RATE`.
+/// Returns the links of an explicit topology, as `a-b RATE`.
 fn links(scenario: &toml::Table) -> Vec<String> {
     let line = |link: &toml::Value| {
         let [a, b, rate] = ["a", "b", "rate"].map(|key| link[key].as_str().unwrap());
@@ -37,7 +37,7 @@ fn links(scenario: &toml::Table) -> Vec<String> {
     scenario["topology"]["link"].as_array().unwrap().iter().map(line).collect()
 }
 
-/// A server of one CPU with devices below one bridge.
+/// Returns a server of one CPU with devices below one bridge.
 fn below_one_bridge(devices: &str) -> String {
     format!(
         "<system version=\"1\">\n<cpu numaid=\"0\" arch=\"x86_64\" vendor=\"AuthenticAMD\">\n\
@@ -59,7 +59,8 @@ fn nic(dev: u32, mbps: u32, width: u32) -> String {
     )
 }
 
-/// A GPU and a NIC each at one of two below a bridge. NVML numbers GPUs by their busid, which is not the order of the file.
+/// Two bridges below a bridge have a GPU and a NIC each. NVML numbers GPUs by their busid, which differs from the order
+/// of the file.
 #[test]
 fn azure_ndv4_has_a_nic_for_each_gpu() {
     let (result, scenario) = done(&text("ndv4-topo.xml"), &Options::default());
@@ -94,7 +95,7 @@ fn azure_ndv5_has_a_bridge_for_each_gpu() {
     assert_eq!(scenario["topology"]["rate"].as_str(), Some("400 Gb/s"));
 }
 
-/// Two GPUs and a NIC of 100 Gb/s below each of four bridges: a GPU has half of it.
+/// Each of four bridges has two GPUs and a NIC of 100 Gb/s: each GPU gets half of it.
 #[test]
 fn aws_p4d_shares_each_nic() {
     let (result, scenario) = done(&text("p4d-24xl-topo.xml"), &Options::default());
@@ -107,7 +108,7 @@ fn aws_p4d_shares_each_nic() {
     assert_eq!((topology["rate"].as_str(), topology["rails"].as_integer()), (Some("50 Gb/s"), Some(8)));
 }
 
-/// One NIC at the first of four CPUs, and NVLinks that lead back to their own GPU.
+/// One NIC is at the first of four CPUs, and NVLinks lead back to their own GPU.
 #[test]
 fn azure_ncv4_has_one_nic() {
     let (result, scenario) = done(&text("ncv4-topo.xml"), &servers(3));
@@ -120,7 +121,7 @@ fn azure_ncv4_has_one_nic() {
     assert_eq!(scenario["topology"]["hosts_per_leaf"].as_integer(), Some(3));
 }
 
-/// 18 NVLinks of 20.6 GB/s, to four switches that are one to NCCL.
+/// 18 NVLinks of 20.6 GB/s lead to four switches, which NCCL counts as one.
 #[test]
 fn a_dump_has_nvlinks_and_rates() {
     let (result, scenario) = done(&text("dump.xml"), &Options::default());
@@ -137,17 +138,17 @@ fn a_dump_has_nvlinks_and_rates() {
         &result,
         "t: assumed: links within a server: 25 ns a link, and by NCCL's reckoning 164.8 Gb/s each of the NVLinks of sm 90",
     );
-    // One server has one spine, so that it is whole without NVLink, too.
+    // A single server gets one spine, so that the fabric is connected without NVLink, too.
     let (_, scenario) = done(&text("dump.xml"), &servers(1));
     assert_eq!(scenario["topology"]["spines"].as_integer(), Some(1));
-    // What a built fabric has no words for: a GPU with fewer NVLinks.
+    // The topology kinds have no key for a GPU with fewer NVLinks, so the links are listed.
     let fewer = text("dump.xml").replacen("count=\"4\"", "count=\"3\"", 1);
     let (_, scenario) = done(&fewer, &servers(2));
     assert_eq!(links(&scenario)[..2], ["h0-nvlink0 2801.6 Gb/s", "h1-nvlink0 2966.4 Gb/s"]);
     assert_eq!(links(&scenario).len(), 2 * (4 + 4) + 4 * 2);
 }
 
-/// What an NVLink carries by generation: 18, 20, 20, 12, 20.6 and 40.1 GB/s.
+/// The rate of an NVLink by generation: 18, 20, 20, 12, 20.6 and 40.1 GB/s.
 #[test]
 fn nvlinks_are_as_fast_as_nccl_takes_them_to_be() {
     for (sm, rate) in
@@ -175,11 +176,11 @@ fn gpus_that_are_joined_directly_have_links() {
     assert_eq!(error, "t:5: `0000:10:00.0`: links of 640 Gb/s to GPU 0000:11:00.0, which has links of 480 Gb/s back");
 }
 
-/// Four GPUs of AMD's, each joined to each other, and a NIC each: RCCL's version 2.
+/// Four AMD GPUs, joined in pairs and each with a NIC: RCCL's version 2.
 #[test]
 fn amds_gpus_are_joined_by_xgmi() {
     let (result, scenario) = done(&text("rccl.xml"), &servers(2));
-    // 48 GB/s a link of gfx942: six pairs in a server.
+    // A link of gfx942 has 48 GB/s. A server has six pairs.
     let direct: Vec<String> = links(&scenario).into_iter().filter(|link| !link.contains("leaf")).collect();
     let pairs = |first: u32| (0..4).flat_map(move |a| (a + 1..4).map(move |b| (first + a, first + b)));
     let expected: Vec<String> = pairs(0).chain(pairs(4)).map(|(a, b)| format!("h{a}-h{b} 384 Gb/s")).collect();
@@ -205,8 +206,8 @@ fn amds_gpus_are_joined_by_xgmi() {
     assert!(error.starts_with("t:5: <gpu> has xGMI links and no gcn"), "{error}");
 }
 
-/// By `ncclTopoGetLocalNetType`: of four NICs that are equally near two GPUs have two each, the second from the mirrored bits of 1
-/// on, which is 2; of three NICs two each from their number on, and the one in the middle is shared.
+/// `ncclTopoGetLocalNetType` gives two GPUs two each of four equally near NICs. The second GPU begins at NIC 2, the
+/// mirrored bits of 1. With three NICs, each GPU gets two, from its own number on, and both share the middle one.
 #[test]
 fn several_nics_are_spread() {
     let nics = |count: u32| (0..count).map(|dev| nic(dev, 100_000, 16)).collect::<String>();
@@ -222,7 +223,7 @@ fn several_nics_are_spread() {
     assert_eq!(own, ["h0-leaf0 100 Gb/s", "h0-leaf1 50 Gb/s"]);
 }
 
-/// The rate of a path comes before its length.
+/// The rate of a path counts before its length.
 #[test]
 fn a_slow_pci_link_makes_a_far_nic_the_nearer_one() {
     let far = nic(1, 200_000, 16);
@@ -230,7 +231,7 @@ fn a_slow_pci_link_makes_a_far_nic_the_nearer_one() {
         let near = below_one_bridge(&[gpu(0, ""), nic(0, 200_000, width)].concat());
         near.replace("</cpu>", &format!("{far}</cpu>"))
     };
-    // Four lanes of 12 Gb/s each are slower than the way by the CPU.
+    // Four lanes of 12 Gb/s each are slower than the path through the CPU.
     let (result, _) = done(&server(4), &Options::default());
     assert_eq!(uses(&result), ["GPU 0 (0000:10:00.0) uses NIC n1"]);
     has(&result, "t:5: verdict: GPU 0 (0000:10:00.0) uses NIC n1: PHB, 192 Gb/s");
@@ -239,20 +240,21 @@ fn a_slow_pci_link_makes_a_far_nic_the_nearer_one() {
     has(&result, "t:5: verdict: GPU 0 (0000:10:00.0) uses NIC n0: PIX, 192 Gb/s");
 }
 
-/// Without GPU direct RDMA all goes by the CPU, so a NIC behind the same bridge is no nearer than one beside it.
+/// Without GPU direct RDMA, all data goes through the CPU, so a NIC behind the same bridge is not nearer than one
+/// beside it.
 #[test]
 fn without_direct_access_the_cpu_lies_between() {
     let devices = [gpu(0, ""), nic(0, 200_000, 16)].concat().replace("gdr=\"1\"", "gdr=\"0\"");
     let (result, _) = done(&below_one_bridge(&devices), &Options::default());
     has(&result, "t:5: verdict: GPU 0 (0000:10:00.0) uses NIC n0: PHB, 192 Gb/s");
-    // A second bridge between them.
+    // A second bridge is between them.
     let inner = "<pci busid=\"0000:02:00.0\" class=\"0x060400\" link_speed=\"16 GT/s\" link_width=\"16\">\n";
     let devices = format!("{}{inner}{}</pci>\n", gpu(0, ""), nic(0, 200_000, 16));
     let (result, _) = done(&below_one_bridge(&devices), &Options::default());
     has(&result, "t:5: verdict: GPU 0 (0000:10:00.0) uses NIC n0: PXB, 192 Gb/s");
 }
 
-/// NCCL writes a NIC that it cannot place once for each CPU.
+/// NCCL lists a NIC that it cannot place once for each CPU.
 #[test]
 fn a_nic_that_stands_at_each_cpu_is_one() {
     let one = "<nic><net name=\"eth0\" dev=\"0\" speed=\"10000\" gdr=\"0\"/></nic>\n";
@@ -350,7 +352,7 @@ fn what_is_wrong_is_said_with_its_line() {
     has(&result, "--fabric: ignored: the files have no workload to run on it");
 }
 
-/// Bridges below each other, and devices, as many as a file can hold.
+/// Nested bridges, and devices, as many as a file can hold.
 #[test]
 fn what_is_deep_or_wide_is_refused() {
     let open =
@@ -370,7 +372,7 @@ fn what_is_deep_or_wide_is_refused() {
     }
 }
 
-/// One GPU is the nearest to all NICs, so that by NCCL's rule each of the others uses them all.
+/// One GPU is the nearest to all NICs. By NCCL's rule, each of the others therefore uses them all.
 #[test]
 fn too_many_ports_are_refused() {
     let device = |n: u32, class: &str, width: u32| {
@@ -386,7 +388,7 @@ fn too_many_ports_are_refused() {
     );
 }
 
-/// Mutations of what is whole, with several servers.
+/// Mutations of a complete topology, with several servers.
 #[test]
 fn mutated_topologies_are_read_or_refused() {
     let original = fixture("nccl/dump.xml");

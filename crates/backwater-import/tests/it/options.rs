@@ -1,4 +1,4 @@
-//! What the caller says beside the files.
+//! Tests options that the caller gives beside the files.
 
 use crate::{fixture, imported};
 use backwater_import::{Options, StartUnit};
@@ -7,7 +7,7 @@ fn text(path: &str) -> String {
     String::from_utf8(fixture(path)).expect("text")
 }
 
-/// A scenario with a workload of its own.
+/// A scenario with its own workload.
 const MINE: &str = "title = \"mine\"\n[topology]\nkind = \"star\"\nhosts = 16\n[[flow]]\nlabel = \"a\"\n[[flow]]\nlabel = \"b\"\n\
                     [[job]]\nlabel = \"j\"\n[[job.step]]\nkind = \"all-reduce\"\n[pfc]\nxoff = \"1 MB\"\n";
 
@@ -15,7 +15,7 @@ fn on_mine() -> Options {
     Options { fabric: Some(("mine.toml".into(), MINE.into())), ..Options::default() }
 }
 
-/// The keys of what is imported, how many groups of flows and jobs it has, and its notes.
+/// Returns the keys of an imported scenario, how many groups of flows and jobs it has, and its notes.
 fn imported_keys(files: &[&str], options: &Options) -> (Vec<String>, [usize; 2], Vec<String>) {
     let files: Vec<(&str, String)> = files.iter().map(|path| (*path, text(path))).collect();
     let files: Vec<(&str, &str)> = files.iter().map(|(name, text)| (*name, text.as_str())).collect();

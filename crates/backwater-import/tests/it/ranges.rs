@@ -1,10 +1,10 @@
-//! A value that no scenario may have is refused where it stands in the file, by the key that it has there. What is not known is named by an
-//! error, too: what is misspelt is missing elsewhere.
+//! A value that no scenario may have is refused at its place in the file, by its key in the file. An error also names
+//! an unknown key, because a misspelt key is missing elsewhere.
 
 use crate::{fixture, imported};
 use backwater_import::{Memory, Options, Source, import};
 
-/// Imports files of which the first has one text replaced by another; gives the error.
+/// Imports files, with a text replaced in the first; returns the error.
 fn error(files: &[&str], from: &str, to: &str) -> String {
     let source = |(number, path): (usize, &&str)| {
         let text = String::from_utf8(fixture(path)).expect("text");
@@ -25,7 +25,7 @@ fn replaced(text: &str, from: &str, to: &str) -> String {
 
 const HPCC: [&str; 3] = ["hpcc/config.txt", "hpcc/topology.txt", "hpcc/flow.txt"];
 
-/// A configuration with another control, and with another value of a key, which is in its last line; that line.
+/// Returns a configuration with another control and another value of a key, and the line of that key, the last.
 fn of_control(mode: &str, key: &str, value: &str) -> (String, usize) {
     let text = String::from_utf8(fixture(HPCC[0])).expect("text");
     let others = text.lines().filter(|line| ![Some("CC_MODE"), Some(key)].contains(&line.split_whitespace().next()));
@@ -114,14 +114,14 @@ fn an_error_names_what_is_not_known() {
     }
 }
 
-/// The same triggers whose flows wait for each other, or for one that never starts.
+/// The same triggers, but flows wait for each other, or for a flow that never starts.
 #[test]
 fn flows_that_never_start_are_named_and_left_out() {
     for (from, to, lines) in [
         ("send_done_trigger 1", "send_done_trigger 3", 4),
         ("trigger 1 size 300000", "trigger 3 size 300000", 2),
         ("trigger 1 size 200000", "trigger 3 size 200000", 3),
-        // One activates what it waits for, which another does, too.
+        // A flow triggers what it waits for, which another flow triggers, too.
         ("recv_done_trigger 2", "recv_done_trigger 1", 2),
     ] {
         let matrix = String::from_utf8(fixture("htsim/every.cm")).expect("text");
@@ -131,7 +131,7 @@ fn flows_that_never_start_are_named_and_left_out() {
         let (result, place) = imported(&files, &Options::default()).expect(to);
         let never = result.notes.iter().filter(|note| note.text.contains("it would never start"));
         assert_eq!(never.map(|note| note.lines.len()).sum::<usize>(), lines, "{to}: {:#?}", result.notes);
-        // What an operation waits for has a row.
+        // Every operation that another waits for has a row.
         let table = place.text("it.operations.csv");
         let ids: Vec<&str> = table.lines().skip(1).filter_map(|row| row.split(',').next()).collect();
         let head: Vec<&str> = table.lines().next().unwrap_or_default().split(',').collect();

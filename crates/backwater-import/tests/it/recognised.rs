@@ -1,4 +1,4 @@
-//! A file is of one kind.
+//! Each file is of one kind.
 
 use crate::{FIXTURES, fixture};
 use backwater_import::registry::recognise;
@@ -23,7 +23,7 @@ fn what_is_of_no_kind_is_refused() {
     assert!(error.to_string().contains("--format htsin: there is no such format"), "{error}");
 }
 
-/// Some editors put a byte order mark before a text.
+/// Some editors put a byte order mark at the beginning of a text.
 #[test]
 fn a_mark_before_a_text_is_none_of_it() {
     for path in ["htsim/one.cm", "nccl/ndv5-topo.xml", "goal/mixed.goal", "hpcc/topology.txt"] {

@@ -1,4 +1,4 @@
-//! Files of SimAI and AICB.
+//! Tests imports of files of SimAI and AICB.
 
 use crate::{fixture, imported};
 use backwater_import::Memory;
@@ -14,7 +14,7 @@ fn done(files: &[(&str, &str)]) -> (Imported, toml::Table) {
     (result, scenario)
 }
 
-/// Of each step its label and the keys that matter, as `KEY VALUE`.
+/// Returns the label of each step and its relevant keys, as `KEY VALUE`.
 fn steps(scenario: &toml::Table) -> Vec<String> {
     let line = |step: &toml::Value| {
         let keys = ["time", "size", "group_size", "group_stride", "after"];
@@ -25,7 +25,7 @@ fn steps(scenario: &toml::Table) -> Vec<String> {
     scenario["job"][0]["step"].as_array().unwrap().iter().map(line).collect()
 }
 
-/// Links of an explicit topology, as `a-b RATE DELAY`.
+/// Returns the links of an explicit topology, as `a-b RATE DELAY`.
 fn links(scenario: &toml::Table) -> Vec<String> {
     assert_eq!(scenario["topology"]["kind"].as_str(), Some("explicit"));
     let line = |link: &toml::Value| {
@@ -49,7 +49,7 @@ fn servers_on_rails_are_a_leaf_spine_with_nvlink() {
     assert!(result.notes.iter().all(|note| !note.text.contains("NVLink")), "{:?}", result.notes);
 }
 
-/// What `[topology.nvlink]` does not say: one server has slower NVLinks, a GPU has two, or none.
+/// Servers that `[topology.nvlink]` cannot describe: one server has slower NVLinks, or a GPU has two, or none.
 #[test]
 fn other_servers_are_written_out() {
     let whole = "9 2 2 3 10 H100\n4 5 6 7 8\n0 4 2400Gbps 25ns 0\n1 4 2400Gbps 25ns 0\n2 5 2400Gbps 25ns 0\n3 5 2400Gbps 25ns 0\n\
@@ -74,7 +74,7 @@ fn gpus_have_several_links_to_the_network() {
     assert_eq!(of("h2-"), ["h2-nvlink1 2400 Gb/s 25 ns", "h2-s6 200 Gb/s 500 ns", "h2-s7 200 Gb/s 500 ns"]);
 }
 
-/// Where GPUs of a server are at one switch, a link to it leads to a neighbour as well as NVLink does.
+/// If GPUs of a server share a switch, a link to it reaches a neighbour, as NVLink does.
 #[test]
 fn two_ways_to_a_neighbour_are_said() {
     let text =
@@ -92,7 +92,7 @@ fn a_workload_on_its_servers() {
     let (_, scenario) = done(&[(files[0].0, &files[0].1), (files[1].0, &files[1].1)]);
     let job = &scenario["job"][0];
     assert_eq!((job["ranks"].as_integer(), job.get("ranks_per_server")), (Some(8), None));
-    // Weight and input gradient take 1 ns each; the layers are gone through backwards then.
+    // Weight and input gradient take 1 ns each. The second pass through the layers is backwards.
     assert_eq!(
         steps(&scenario),
         [
@@ -108,8 +108,8 @@ fn a_workload_on_its_servers() {
     );
 }
 
-/// 16 ranks: tensor groups of 2, two stages, so 4 are data-parallel, of which 2 are of one group of experts. By `MockNcclGroup.cc` they
-/// are 1, 4 and 2 ranks apart, and those of the data-parallel experts 4.
+/// 16 ranks: tensor groups of 2 and two stages leave 4 data-parallel ranks, of which 2 share a group of experts. By
+/// `MockNcclGroup.cc` these groups are 1, 4 and 2 ranks apart, and those of the data-parallel experts 4.
 #[test]
 fn groups_are_those_of_the_program() {
     let (result, scenario) = done(&[("w", &text("experts.txt"))]);
@@ -117,7 +117,7 @@ fn groups_are_those_of_the_program() {
         "0 embedding forward: compute, time \"1 us\"",
         "0 embedding forward all-reduce: all-reduce, size \"4 KiB\", group_size 2",
         "1 moe forward: compute, time \"500 ns\"",
-        // Half of 8193 B goes to the other rank, rounded up.
+        // Half of 8193 B, rounded up, goes to the other rank.
         "1 moe forward all-to-all: all-to-all, size \"4097 B\", group_size 2, group_stride 2",
         "2 norm weight gradient: compute, time \"10 ns\"",
         "2 norm weight gradient all-gather: all-gather, size \"2 KiB\", group_size 4, group_stride 4",
@@ -151,7 +151,7 @@ fn micro_tests_are_done_one_after_the_other() {
     let (_, scenario) = done(&[(files[0].0, &files[0].1), (files[1].0, &files[1].1)]);
     let steps = steps(&scenario);
     assert_eq!(steps.len(), 19);
-    // A sixteenth of 4096 B to each, and so on up to 1 GiB.
+    // Each rank gets a sixteenth of 4096 B. The sizes grow up to 1 GiB.
     assert_eq!(steps[0], "0 micro_test weight gradient all-to-all: all-to-all, size \"256 B\"");
     assert_eq!(steps[18], "18 micro_test weight gradient all-to-all: all-to-all, size \"64 MiB\"");
 }
@@ -266,12 +266,12 @@ fn what_is_wrong_is_said_with_its_line() {
     assert!(error.to_string().starts_with("w:1: 32 ranks, and the topology has 16 GPUs"), "{error}");
 }
 
-/// Two servers of two GPUs, each with NVLink and a link to a switch by its number.
+/// Two servers of two GPUs. Each GPU has NVLink and a link to the switch of its number.
 const SERVERS: &str = "9 2 2 3 10 H100\n4 5 6 7 8\n0 4 2880Gbps 25ns 0\n1 4 2880Gbps 25ns 0\n2 5 2880Gbps 25ns 0\n3 5 2880Gbps 25ns 0\n\
                        0 6 400Gbps 500ns 0\n1 7 400Gbps 500ns 0\n2 6 400Gbps 500ns 0\n3 7 400Gbps 500ns 0\n6 8 400Gbps 500ns 0\n\
                        7 8 400Gbps 500ns 0\n";
 const EXCHANGE: &str = "MICRO all_gpus: 4\n1\nexchange -1 1 NONE 0 1 NONE 0 1 ALLTOALL 1048576 1\n";
-/// A configuration as SimAI.conf is: names of files that are not there, and marks for the network's rates alone.
+/// A configuration like SimAI.conf: it names missing files, and has marking thresholds for the network's rates only.
 const CONF: &str = "FLOW_FILE /etc/astra-sim/simulation/flows.txt\nPACKET_PAYLOAD_SIZE 9000\nSIMULATOR_STOP_TIME 40000000000000.00\n\
                     CC_MODE 1\nENABLE_QCN 1\nRATE_AI 50Mb/s\nRATE_HAI 100Mb/s\nMIN_RATE 100Mb/s\nRP_TIMER 900\n\
                     EWMA_GAIN 0.00390625\nL2_ACK_INTERVAL 1\nHAS_WIN 1\nGLOBAL_T 0\nVAR_WIN 1\nMON_START 0\n\
@@ -288,7 +288,8 @@ fn a_configuration_stands_beside_workload_and_topology() {
         assert_eq!(text("packet", "payload"), "\"9 KB\"");
         assert_eq!((text("dcqcn", "rai"), text("dcqcn", "rate_timer")), ("\"50 Mb/s\"".into(), "\"900 us\"".into()));
         assert_eq!(text("switch", "architecture"), "\"shared-memory\"");
-        // GLOBAL_T is 1 there. Of h0 and h3 it is 4 links of 500 ns twice, and 9000 B at 400 Gb/s over each: 4.72 us at 400 Gb/s.
+        // GLOBAL_T is 1 in that program. From h0 to h3, 4 links of 500 ns there and back and 9000 B over each link take
+        // 4.72 us at 400 Gb/s.
         assert_eq!(text("transport", "window"), "\"236 KB\"");
         assert_eq!((text("ecn", "kmin"), text("ecn", "kmax")), ("\"800 KB\"".into(), "\"3200 KB\"".into()));
         let at = scenario["ecn"]["at"].as_array().unwrap();
@@ -305,7 +306,7 @@ fn a_configuration_stands_beside_workload_and_topology() {
         }
         assert!(!notes.iter().any(|note| note.contains("which that program has in another file")), "{notes:#?}");
     }
-    // A star where there is no topology; with another fabric it has no use.
+    // Without a topology, the fabric is a star. With another fabric, the configuration is ignored.
     assert_eq!(done(&[("w", EXCHANGE), ("c", CONF)]).1["ecn"]["kmin"].as_str(), Some("800 KB"));
     let options =
         Options { fabric: Some(("f".into(), "[topology]\nkind = \"star\"\nhosts = 4\n".into())), ..Options::default() };
@@ -318,7 +319,7 @@ fn a_configuration_stands_beside_workload_and_topology() {
     assert!(error.starts_with("m: a file of htsim, and the ones before it are of simai"), "{error}");
 }
 
-/// NVLink switches have thresholds of marking in such a file, and do not mark; so do rates that no link has.
+/// The file also has marking thresholds for NVLink switches, which do not mark, and for rates that no link has.
 #[test]
 fn thresholds_of_marking_that_nothing_has_are_named() {
     let conf = CONF
@@ -353,7 +354,7 @@ fn ranks_that_are_fewer_than_gpus_are_said() {
     assert!(reported(3)[0].contains("3 of 4 GPUs, the first ones, in the first 2 servers"), "{:?}", reported(3));
 }
 
-/// Whatever is done to one of two files that belong together, they are read or refused.
+/// If one of two files that belong together changes, they are read or refused.
 #[test]
 fn mutated_sets_are_read_or_refused() {
     let names = ["experts.txt", "Spectrum-X_16g_8gps_400Gbps_H100"];

@@ -1,4 +1,4 @@
-//! SONiC's configuration databases.
+//! Tests imports of SONiC's configuration databases.
 
 use crate::{fixture, imported};
 use backwater_import::{ImportError, Imported, Memory, NoteKind, Options, Pauses};
@@ -8,7 +8,7 @@ fn text(path: &str) -> String {
     String::from_utf8(fixture(path)).expect("text")
 }
 
-/// The leaf of the fixtures, with some of its text replaced.
+/// Returns the leaf of the fixtures, with some of its text replaced.
 fn leaf(changes: &[(&str, &str)]) -> String {
     changes.iter().fold(text("sonic/leaf.json"), |all, (from, to)| {
         assert!(all.contains(from), "{from} is not in the fixture");
@@ -24,27 +24,28 @@ fn notes(result: &Imported) -> Vec<String> {
     result.notes.iter().map(ToString::to_string).collect()
 }
 
-/// The verdict on a question.
+/// Returns the verdict on a question.
 fn verdict(place: &Memory, question: &str) -> Value {
     let list: Value = serde_json::from_str(&place.text("it.verdicts.json")).expect("JSON");
     let found = list.as_array().and_then(|all| all.iter().find(|one| one["question"] == question));
     found.unwrap_or_else(|| panic!("no verdict on {question} in {list}")).clone()
 }
 
-/// All verdicts on a question.
+/// Returns all verdicts on a question.
 fn verdicts(place: &Memory, question: &str) -> Vec<Value> {
     let list: Value = serde_json::from_str(&place.text("it.verdicts.json")).expect("JSON");
     list.as_array().into_iter().flatten().filter(|one| one["question"] == question).cloned().collect()
 }
 
-/// A simulator of the tests' own: 30,000 B, and what comes until a port stops. It knows 100 Gb/s.
+/// A substitute for the simulator: a headroom of 30,000 B, and the bytes that arrive until a port stops. It knows 100
+/// Gb/s.
 const PAUSES: Pauses = Pauses {
     longest_response: |bps| (bps == 100_000_000_000).then_some(2_000_000),
     headroom: |asked| 30_000 + asked.response_ps * asked.bps / 8_000_000_000_000,
     annex_n: |asked| (asked.bps == 100_000_000_000).then_some(90_000),
 };
 
-/// The leaf with the tables that are given in place of its own, or without those that are null.
+/// Returns the leaf with these tables replaced. A table that is null is removed.
 fn with(tables: Value) -> String {
     let mut file: Value = serde_json::from_str(&text("sonic/leaf.json")).unwrap();
     for (table, entries) in tables.as_object().unwrap() {
@@ -54,7 +55,7 @@ fn with(tables: Value) -> String {
     file.to_string()
 }
 
-/// Entries of all eight ports.
+/// Returns the same entry for each of the eight ports.
 fn at_all_ports(slot: &str, fields: Value) -> Value {
     let entries = (0..8).map(|port| (format!("Ethernet{}{slot}", 4 * port), fields.clone()));
     Value::Object(entries.collect())
@@ -114,7 +115,7 @@ fn memory_is_the_sum_of_pool_headroom_and_what_is_set_aside() {
     assert_eq!(verdict(&place, "memory")["holds"], Value::Null);
 }
 
-/// 8 ports with 2 x 178,432 B each are set aside, and another pool has 3,000,000 B.
+/// 8 ports reserve 2 x 178,432 B each, and another pool has 3,000,000 B.
 #[test]
 fn a_pool_without_a_size_has_what_the_others_leave() {
     let pool = (
@@ -151,13 +152,13 @@ fn a_shared_headroom_pool_beside_the_pool_is_not_legal_and_within_it_may_be() {
     let says = beside["says"].as_str().unwrap_or_default();
     assert!(says.contains("72589320 B more than the memory of 267000000 B (--memory)"), "{says}");
     assert!(says.contains("then 176481480 B are shared"), "{says}");
-    // The hardware that this pool is of has 2 x 420194 cells of 210 B to share, and the headroom within the pool.
+    // The hardware of this pool shares 2 x 420194 cells of 210 B. The headroom is within the pool.
     let hardware = ("\"hwsku\": \"Test-Leaf\"", "\"hwsku\": \"NH-4210-F-O256\"");
     let (result, place) = import(&leaf(&[pool, sets_nothing_aside, hardware]), None).unwrap();
     let within = verdict(&place, "memory");
     assert_eq!((&within["holds"], &within["facts"]["need_bytes"]), (&Value::Bool(true), &258_035_400.into()));
     assert!(result.scenario.contains("# 176481480 B of ingress_lossless_pool"), "{}", result.scenario);
-    // 81,553,920 B for 16 priority groups, of which each may take 160,000.
+    // 81,553,920 B for 16 priority groups, each of which may take 160,000 B.
     assert!(result.scenario.contains("headroom = \"160 KB\""));
 }
 
@@ -172,7 +173,7 @@ fn a_shared_headroom_pool_is_shared_by_all_at_once() {
 
 #[test]
 fn marks_or_pauses_come_first() {
-    // alpha 1/2, two ports: half of the pool, and 18,432 B for each that are its own.
+    // alpha 1/2, two ports: half of the pool, and 18,432 B reserved for each port.
     let pause = 4_000_000 + 2 * 18_432;
     for ((min, max), holds) in [
         (("100000", "400000"), Value::Bool(true)),
@@ -198,7 +199,8 @@ fn a_watchdog_is_longer_than_all_memory_takes_through_the_slowest_port() {
     let (_, place) = import(&leaf(&[]), Some(16_000_000)).unwrap();
     let fast = verdict(&place, "watchdog");
     assert_eq!((&fast["holds"], &fast["facts"]["longest_pause_ps"]), (&Value::Bool(true), &868_392_960.into()));
-    // At 100 Mb/s a thousand times that. Six that send, with an alpha of a half, hold three quarters of the pool: 6,000,000 B, 480 ms.
+    // At 100 Mb/s it takes a thousand times as long. Six senders, with an alpha of a half, hold three quarters of the
+    // pool: 6,000,000 B, 480 ms.
     let slow = ("\"speed\": \"100000\"", "\"speed\": \"100\"");
     for (detection, holds) in [("200", Value::Bool(false)), ("500", Value::Null), ("900", Value::Bool(true))] {
         let detection = format!("\"detection_time\": \"{detection}\"");
@@ -209,7 +211,7 @@ fn a_watchdog_is_longer_than_all_memory_takes_through_the_slowest_port() {
     }
 }
 
-/// SONiC's script restores only where there is a time for it.
+/// SONiC's script restores a queue only if a time is set for it.
 #[test]
 fn a_watchdog_without_a_time_to_restore_hardly_restores() {
     let text = leaf(&[(",\n   \"restoration_time\": \"200\"", "")]);
@@ -256,19 +258,19 @@ fn times_outside_the_ranges_of_the_model_are_kept_and_told() {
 #[test]
 fn ports_with_other_headroom_have_a_scenario_of_their_own() {
     let (result, place) = import(&leaf(&[("\"Ethernet28\": \"40m\"", "\"Ethernet28\": \"300m\"")]), None).unwrap();
-    // With the same profile it has no other headroom or limit: each link has its own delay.
+    // The port has the same profile, and thus the same headroom and limit. Each link has its own delay.
     assert!(!notes(&result).iter().any(|note| note.contains("the scenario of all ports runs")), "{:?}", notes(&result));
-    // One port is no worst case of two.
+    // A worst case of two ports does not exist for one port.
     assert_eq!(place.text("it.headroom-2.toml"), "");
     assert!(result.scenario.contains("{ a = \"Ethernet28\", b = \"leaf1\", rate = \"100 Gb/s\", delay = \"1.5 us\" }"));
 }
 
-/// Names that scenarios give to what is no port. The switch is called as a port, too.
+/// Scenarios give these names to nodes other than ports. The switch has the name of a port, too.
 #[test]
 fn no_two_nodes_have_one_name() {
     let names = ["next", "sink", "back-1", "back-2", "switch", "next_", "leaf1", "late-3"];
     let renamed = (0..8).rev().fold(leaf(&[]), |text, port| {
-        // With what follows: Ethernet2 is no part of Ethernet28.
+        // The character after the name is included, because Ethernet2 is not part of Ethernet28.
         ["\"", ",", "|"].iter().fold(text, |text, end| {
             text.replace(&format!("Ethernet{}{end}", 4 * port), &format!("{}{end}", names[port]))
         })
@@ -291,7 +293,7 @@ fn no_two_nodes_have_one_name() {
     }
 }
 
-/// Runs that cannot be: one port sends to nobody, and of two none has a queue that two fill.
+/// Some runs are impossible: one port has no receiver, and two ports cannot fill a queue of one of them.
 #[test]
 fn what_takes_more_ports_than_there_are_is_not_known() {
     let of = |ports: usize| {
@@ -327,7 +329,7 @@ fn what_takes_more_ports_than_there_are_is_not_known() {
     );
     let (_, two) = of(2);
     assert_eq!(says(&two, "ecn-before-pfc"), (Value::Null, format!("{third} 2 ports 2 are lossless"), true));
-    // All memory leaves in far less than 200 ms, whoever fills it.
+    // All memory leaves in far less than 200 ms, whichever ports fill it.
     assert_eq!(says(&two, "watchdog").0, true);
     assert!(!says(&two, "headroom").2);
     let (_, three) = of(3);
@@ -375,7 +377,7 @@ fn ports_that_differ_are_named() {
     ] {
         assert!(notified.iter().any(|note| note.ends_with(&expected)), "{expected} is not in {notified:#?}");
     }
-    // Lossless are Ethernet0 in two classes and Ethernet4 in one; the second never marks.
+    // Ethernet0 is lossless in two classes and Ethernet4 in one, which never marks.
     let order = verdict(&place, "ecn-before-pfc");
     assert_eq!((&order["holds"], &order["facts"]["ports_that_never_mark"]), (&Value::Bool(false), &1.into()));
     let headroom = verdict(&place, "headroom");
@@ -389,12 +391,13 @@ fn ports_that_differ_are_named() {
     let says = verdict(&place, "watchdog")["says"].as_str().unwrap_or_default().to_owned();
     let expected = format!("That is not of {seven} (7 of 8 ports), which have no such watchdog");
     assert!(says.contains(&expected), "{expected} is not in {says}");
-    // Where all have the same, nothing is said of it.
+    // If all ports are equal, no note mentions it.
     let (result, _) = import(&leaf(&[]), Some(16_000_000)).unwrap();
     assert!(!notes(&result).iter().any(|note| note.contains("all ports have")), "{:#?}", notes(&result));
 }
 
-/// Of all that a switch has without effect, and of ports that differ, a note has every name, whichever of them its text shows.
+/// A note has the name of each table, entry or port without effect, and of each differing port, even if its text shows
+/// only some.
 #[test]
 fn of_many_names_none_is_hidden() {
     let mut file: Value = serde_json::from_str(&text("sonic/leaf.json")).unwrap();
@@ -410,7 +413,7 @@ fn of_many_names_none_is_hidden() {
         file["BUFFER_PROFILE"][&name] = unlike.clone();
     }
     many("TABLE").iter().for_each(|name| file[name] = json!({"a": {"b": "c"}}));
-    // Of ports that are up the first alone has a watchdog.
+    // Only the first of the ports that are up has a watchdog.
     for name in many("Up") {
         file["PORT"][&name] = json!({"admin_status": "up", "speed": "100000"});
     }
@@ -441,7 +444,8 @@ fn of_many_names_none_is_hidden() {
     assert!(many("Up").iter().all(|name| ports.as_array().unwrap().contains(&name.as_str().into())), "{ports}");
 }
 
-/// What passes through in a lossy class has 4 x 9122 B and what 100 Gb/s bring in 300 ns, 3750 B: above 18,432 B of the profile.
+/// In a lossy class, 4 x 9122 B and the 3750 B that 100 Gb/s bring in 300 ns pass through: more than the 18,432 B of
+/// the profile.
 #[test]
 fn a_reserve_that_is_not_the_profiles_says_so() {
     let (_, place) = import(&leaf(&[]), Some(16_000_000)).unwrap();
@@ -472,7 +476,7 @@ fn files_of_a_running_switch_are_read_as_one() {
     assert_eq!((&verdict["holds"], &verdict["facts"]["need_bytes"]), (&Value::Bool(true), &15_179_008.into()));
     let error = imported(&files[..2], &Options::default()).unwrap_err().to_string();
     assert!(error.starts_with("buffers-dell6100.json: there is no port\nhint: give the file that has PORT"), "{error}");
-    // What a later file says holds.
+    // The values of a later file count.
     let off = "{\"PORT\": {\n\"Ethernet0\": {\"admin_status\": \"down\"}}}";
     let all = [files[0], files[1], files[2], ("off.json", off)];
     let (result, _) = imported(&all, &Options::default()).unwrap();
@@ -496,14 +500,14 @@ fn a_dump_of_the_database_is_read_as_well() {
         notes.iter().any(|note| note.starts_with("mock.json:26: ignored: Ethernet0, Ethernet100 (line 349), ")),
         "{notes:?}"
     );
-    // All limits are of the kind that their pool's mode says.
+    // All limits are of the kind that their pool's mode determines.
     assert!(!notes.iter().any(|note| note.contains("here the profile holds")), "{notes:?}");
     assert!(!result.scenario.contains("[pfc]"));
 }
 
 #[test]
 fn a_file_of_one_long_line_is_known() {
-    // More than the 64 KiB by which a kind is recognised.
+    // More than the 64 KiB that are read to recognise a kind.
     let ports: Vec<String> = (0..4000).map(|port| format!("\"Ethernet{port}\": {{\"speed\": \"100000\"}}")).collect();
     let pool = "\"BUFFER_POOL\": {\"ingress_pool\": {\"size\": \"8000000\"}}";
     let text = format!("{{{pool}, \"PORT\": {{{}}}}}", ports.join(", "));
@@ -627,7 +631,8 @@ fn judged(text: &str) -> Memory {
     imported(&[("leaf.json", text)], &options).unwrap().1
 }
 
-/// 8 of 16 priority groups want 1000 B of 320,000 B: 39,000 B are left for each other. By the tests' simulator 55,000 B are needed.
+/// 8 of 16 priority groups take 1000 B each of 320,000 B: 39,000 B are left for each of the others. The substitute for
+/// the simulator needs 55,000 B.
 #[test]
 fn each_profile_in_use_has_a_verdict() {
     let place = judged(&two_profiles(3, 4));
@@ -643,7 +648,8 @@ fn each_profile_in_use_has_a_verdict() {
     );
     has(&place.text("it.headroom-1.toml"), &["headroom = \"1 KB\"", "classes = [4]\n", "alpha = 0.0625", "class = 4"]);
     has(&place.text("it.headroom-2.toml"), &["headroom = \"39 KB\"", "classes = [3]\n", "alpha = 0.5", "class = 3"]);
-    // Two ports with an alpha of a sixteenth: 8,000,000 / 8 / (1 + 1/8), and what each has to itself. Marked from 100 KB to 400 KB.
+    // Two ports with an alpha of a sixteenth: 8,000,000 / 8 / (1 + 1/8), and the reserve of each port. Marked from 100
+    // KB to 400 KB.
     let order: Vec<(Value, Value, Value)> = verdicts(&place, "ecn-before-pfc")
         .iter()
         .map(|one| (fact(one, "profile"), fact(one, "queue_at_pause_bytes"), one["scenario"].clone()))
@@ -657,8 +663,8 @@ fn each_profile_in_use_has_a_verdict() {
     );
 }
 
-/// The scenario of all ports has one headroom and one limit. Its title says whose, wherever it is run, and a note in which direction it
-/// is wrong for the others.
+/// The scenario of all ports has one headroom and one limit. Its title names their profile in each result. A note
+/// explains in which direction they are wrong for the other classes.
 #[test]
 fn a_run_with_one_profile_for_unlike_classes_says_so_at_its_result() {
     let options = Options { memory: Some(16_000_000), pauses: Some(PAUSES), ..Options::default() };
@@ -682,7 +688,7 @@ fn a_run_with_one_profile_for_unlike_classes_says_so_at_its_result() {
     assert!(!alike.scenario.contains("the headroom and limit of"), "{}", alike.scenario);
 }
 
-/// What is said of a switch does not depend on what its classes are called.
+/// Verdicts on a switch do not depend on the numbers of its classes.
 #[test]
 fn renamed_classes_change_no_verdict() {
     let reported = |large: u8, small: u8| -> Vec<(Value, Value, Value)> {
@@ -701,7 +707,8 @@ fn renamed_classes_change_no_verdict() {
     }
 }
 
-/// Class 4 is paused, and its priority group has the lossy profile; priority group 6 has headroom, and class 6 is not paused.
+/// Class 4 is paused, and its priority group has the lossy profile. Priority group 6 has headroom, and class 6 is not
+/// paused.
 #[test]
 fn pfc_and_headroom_apart_are_findings() {
     let mut groups = at_all_ports("|3", json!({"profile": "pg_lossless_100000_40m_profile"}));
@@ -738,7 +745,7 @@ fn pfc_and_headroom_apart_are_findings() {
     assert!(verdicts(&place, "pfc-without-headroom").iter().all(|one| one["holds"] == false));
 }
 
-/// 30,000 B and 2 us of 100 Gb/s, 25,000 B.
+/// 30,000 B, and 2 us at 100 Gb/s: 25,000 B.
 #[test]
 fn a_headroom_is_judged_with_the_response_that_it_names() {
     let of = |headroom: u64, response_ps: Option<u64>, speed: &str| {
@@ -774,7 +781,8 @@ fn a_headroom_is_judged_with_the_response_that_it_names() {
         "{says}"
     );
     assert!(!scenario.contains("response ="));
-    // No bound is known: short of what is needed at once is short, and more is not known to be enough.
+    // No bound of the response is known. Less headroom than an immediate stop needs is too little, and more may not be
+    // enough.
     for (headroom, holds) in [(30_000, Value::Null), (29_999, Value::Bool(false))] {
         let (found, need, response, says, _) = of(headroom, None, "50000");
         assert_eq!((found, need, response), (holds, 30_000.into(), Value::Null));
@@ -786,7 +794,7 @@ fn a_headroom_is_judged_with_the_response_that_it_names() {
 const LOOKUP: &str = "# PG lossless profiles.\n# speed cable size xon xoff threshold xon_offset\n\
                       100000 5m 18432 18432 55120 -1 2496\n100000 40m 18432 18432 60320 -1 2496\n";
 
-/// The leaf without the profile that a switch looks up.
+/// Returns the tables of a leaf without the profile that a switch looks up.
 fn unlooked() -> Value {
     json!({
         "BUFFER_PROFILE": {"ingress_lossy_profile": {"pool": "ingress_lossless_pool", "size": "0", "dynamic_th": "3"}},
@@ -804,7 +812,7 @@ fn a_table_of_profiles_fills_the_database() {
         let (result, place) = imported(&files, &options).unwrap();
         let headroom = verdict(&place, "headroom");
         assert_eq!(headroom["facts"]["profile"], "pg_lossless_100000_40m_profile");
-        // 320,000 B for 16 priority groups; each would take 60,320 B.
+        // 320,000 B for 16 priority groups. Each would take 60,320 B.
         assert_eq!(
             (&headroom["facts"]["xoff_bytes"], &headroom["facts"]["headroom_bytes"]),
             (&60_320.into(), &20_000.into())
@@ -835,7 +843,8 @@ fn a_table_of_profiles_fills_the_database() {
     );
 }
 
-/// Limits are powers of two or octets, as the pool's mode says; what the database has stays; what no row has gets no profile.
+/// Limits are powers of two or octets, by the pool's mode. Entries of the database stay. Ports without a row get no
+/// profile.
 #[test]
 fn a_table_of_profiles_goes_by_mode_speed_and_cable() {
     let mut tables = unlooked();
@@ -895,7 +904,7 @@ fn a_bad_table_of_profiles_is_refused_with_its_line() {
     assert!(notes(&result).iter().any(|note| note == expected), "{:#?}", notes(&result));
 }
 
-/// Thresholds of ECN's own go before those of drops; without either, or switched off, nothing marks.
+/// Thresholds of ECN take precedence over those of drops. Without either, or if ECN is off, nothing marks.
 #[test]
 fn marks_have_the_thresholds_that_count() {
     let of = |fields: Value| {
@@ -928,7 +937,7 @@ fn marks_have_the_thresholds_that_count() {
     assert!(notes(&result).iter().any(|note| note.ends_with(expected)), "{:#?}", notes(&result));
 }
 
-/// Names with control characters, a line of TOML among them: they stay names.
+/// Names with control characters, one of them with a line of TOML, stay names.
 #[test]
 fn control_characters_in_names_write_no_scenario_of_their_own() {
     let evil = "x\u{1b}[31m\n[evil]\na = 1";
@@ -951,7 +960,7 @@ fn control_characters_in_names_write_no_scenario_of_their_own() {
     }
 }
 
-/// A pool says of its mode what the limits of its profiles are. A note comes where they disagree, and names the profiles.
+/// The mode of a pool determines the kind of its profiles' limits. If they disagree, a note names the profiles.
 #[test]
 fn modes_that_disagree_with_limits_are_noted() {
     for (mode, limit, differs) in [
@@ -982,7 +991,7 @@ fn modes_that_disagree_with_limits_are_noted() {
     }
 }
 
-/// 0m is what SONiC writes for a port that is not used, and a cable without a length is another matter; the verdict names both.
+/// SONiC writes 0m for an unused port, which differs from a missing length. The verdict names both ports.
 #[test]
 fn cables_and_ports_that_are_not_used_are_said_as_they_are() {
     let mut file: Value = serde_json::from_str(&text("sonic/leaf.json")).unwrap();
@@ -1003,7 +1012,7 @@ fn cables_and_ports_that_are_not_used_are_said_as_they_are() {
     assert_eq!(says.len(), 2, "{says:?}");
     let assumed = "where the cable has 5 m, which CABLE_LENGTH does not say of Ethernet0 and Ethernet4";
     assert_eq!(says.iter().filter(|says| says.contains(assumed)).count(), 1, "{says:?}");
-    // All ports are down, and of one nothing is said.
+    // All ports are down, and one has no status.
     for (_, port) in file["PORT"].as_object_mut().unwrap() {
         port["admin_status"] = "down".into();
     }
@@ -1013,7 +1022,8 @@ fn cables_and_ports_that_are_not_used_are_said_as_they_are() {
     has(&notified, "assumed: Ethernet8: admin_status is not said, and no port is up: here the port is");
 }
 
-/// The headroom of one priority group is enough, and that of the pool is not for all at once: the verdict says of which key that is.
+/// The headroom suffices for one priority group, but the pool does not suffice for all at once. The verdict names the
+/// key with too little.
 #[test]
 fn the_key_that_has_too_little_headroom_is_named() {
     let says = |xoff: u64, pool: u64| {

@@ -1,21 +1,23 @@
-//! Whatever is changed in a file, the scenario, its tables or a note changes, or the import refuses it; what is not read is named in a note.
+//! Each change of a file changes the scenario, its tables or a note, or the import refuses it. A note names each field
+//! that is not read.
 //!
-//! Each sample is imported, and again with each of its fields changed in turn. Every other value
+//! Each sample is imported, and imported once more with each of its fields changed in turn. Each other value
 //!
-//! - gives another scenario (beside its remarks), other tables or other notes, or
+//! - results in another scenario (apart from its remarks), other tables or other notes, or
 //! - is refused, or
-//! - changes nothing, and a note of the sample names the field, as ignored or as different here.
+//! - changes nothing, and a note of the sample names the field as ignored or different.
 //!
-//! A field with a value that is none of these is *silent*, which none may be. A note names a field if that is among its names
-//! ([`Note::names`]) or among what its text is about, which is not one word of many somewhere in it, and if it is of the very
-//! field: it names the element, table or row, too, or it is another note where the field is taken out. `arch` of a `<cpu>` says nothing of
-//! that of a `<gpu>`. A note that says of a field of a line
-//! that it is ignored is *untrue* if another value gives another scenario or other tables.
+//! A field with a value outside these three cases is *silent*, and the test fails. A note names a field if the field is
+//! among its names ([`Note::names`]) or is the subject of its text. The note must mean this very field: it also names
+//! the element, table or row, or it changes if the field is removed. For example, a note about `arch` of a `<cpu>` does
+//! not cover `arch` of a `<gpu>`. A note is *untrue* if it calls a field of a line ignored, and another value results
+//! in another scenario or other tables.
 //!
-//! A field of a name that no program knows, added to each element, object, section and line, is named in a note or refused ([`unknown`]).
+//! A field with an unknown name is added to each element, object, section and line. A note names it, or the file is
+//! refused ([`unknown`]).
 //!
-//! Not tried: free text that is a remark by the format's own grammar (`#` lines of htsim and SONiC, `//` and `/*` of GOAL, `<!-- -->`),
-//! since no program of that format sees it either.
+//! Remarks in the format's own grammar (`#` lines of htsim and SONiC, `//` and `/*` of GOAL, `<!-- -->`) are not
+//! changed, because no program of that format reads them.
 
 mod protobuf;
 mod samples;
@@ -31,25 +33,25 @@ use std::ops::Range;
 use std::path::PathBuf;
 use syntax::Field;
 
-/// Of fields of one name in a file so many are tried, evenly chosen; of large files fewer.
+/// Returns how many fields of one name are tried in a file. Large files get fewer; the choice is even.
 fn most(octets: &[u8]) -> usize {
     if octets.len() > 16_384 { 3 } else { 24 }
 }
 
-/// What an import gives, in a form that can be compared: the scenario without its remarks, the tables, the notes.
+/// The result of an import in a comparable form: the scenario without its remarks, the tables, the notes.
 type Outcome = Result<(String, Vec<(String, Vec<u8>)>, Vec<Note>), String>;
 
-/// A scenario without its remarks, in lines of their own and behind values.
+/// Removes the remarks of a scenario: whole lines, and those after values.
 fn without_remarks(scenario: &str) -> String {
     let lines = scenario.lines().filter(|line| !line.starts_with('#'));
     lines.map(|line| line.split("  # ").next().unwrap_or(line)).collect::<Vec<_>>().join("\n")
 }
 
-/// A set of files with what is said beside them.
+/// The files of a set, with the options of their import.
 struct InputFiles {
     files: Vec<(String, Vec<u8>)>,
     options: Options,
-    /// Where the files lie, if they have to.
+    /// The folder of the files, if they must be on disk.
     folder: Option<PathBuf>,
 }
 
@@ -68,7 +70,7 @@ impl InputFiles {
         InputFiles { files, options: Options { command, ..Options::default() }, folder }
     }
 
-    /// Imports the files with some of them, or the command line, replaced.
+    /// Imports the files, with one of them or the command line replaced.
     fn outcome(&self, place: usize, other: &[u8]) -> Outcome {
         let mut options = self.options.clone();
         if place == self.files.len() {
@@ -96,7 +98,7 @@ impl InputFiles {
         }
     }
 
-    /// The files and the command line.
+    /// Returns the files and the command line.
     fn each(&self) -> Vec<(String, Vec<u8>)> {
         let mut all = self.files.clone();
         if !self.options.command.is_empty() {
@@ -114,15 +116,16 @@ fn base(name: &str) -> &str {
 
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
 enum Found {
-    /// Each value changes something, is refused or is named.
+    /// Each value changes something, is refused, or is named.
     Reported,
     /// A value changes nothing, and no note names the field.
     Silent,
-    /// A note says that it is ignored, and it is not.
+    /// A note calls the field ignored, although it is not.
     Untrue,
 }
 
-/// Values that are others by their octets, and the same to the program that the file is for: one value that changes something suffices.
+/// Fields with values that differ in octets, but not for the program that reads the file. One value that changes
+/// something suffices for these.
 const SAME: [(&str, &str, &str); 15] = [
     ("chakra-et", "node.is_cpu_op", "protobuf takes any number but 0 for true"),
     ("chakra-et", "node.type", "0 and 1 take no time, and 2 and 3 the same"),
@@ -142,7 +145,7 @@ const SAME: [(&str, &str, &str); 15] = [
 ];
 const FLAG: &str = "any number but 0 is true";
 
-/// What becomes of a field when it is changed.
+/// Returns the outcome of changing a field.
 fn found(
     field: &Field,
     octets: &[u8],
@@ -181,8 +184,8 @@ fn found(
     all.into_iter().max().unwrap_or((Found::Reported, Vec::new()))
 }
 
-/// Returns whether a note says of a field of its file that it has no effect, or another one: that is among its names or what its text is
-/// about.
+/// Returns whether a note reports that a field of its file has no effect, or a different one. The field is among its
+/// names or is the subject of its text.
 fn names(note: &Note, file: &str, words: &[String]) -> bool {
     let part = |c: char| c.is_alphanumeric() || c == '_';
     let about = |word: &String| {
@@ -191,19 +194,20 @@ fn names(note: &Note, file: &str, words: &[String]) -> bool {
             !before.contains(": ") && !before.ends_with(part) && !behind.starts_with(part)
         })
     };
-    // What is said once of all traces is said of each.
+    // A note about all traces applies to each of them.
     let of_it = base(&note.file) == base(file) || note.text.contains("of all traces");
     let it = words.iter().any(|word| note.names.contains(word)) || words.last().is_some_and(about);
     matches!(note.kind, NoteKind::Ignored | NoteKind::Differs) && of_it && it
 }
 
-/// Returns whether a note is of all that a field stands in: its table, or its entry of that table. `words` are these two and the field.
+/// Returns whether a note covers the whole table of a field, or its whole entry there. `words`: the table, the entry
+/// and the field.
 fn whole(note: &Note, words: &[String]) -> bool {
     let [table, entry, _] = words else { return false };
     note.names.contains(table) || note.names.contains(entry) && note.text.contains(table.as_str())
 }
 
-/// Fields as they are tried: of each name some.
+/// Returns the fields to try: some of each name.
 fn chosen(fields: Vec<Field>, most: usize) -> Vec<Field> {
     let mut by_name: BTreeMap<String, Vec<Field>> = BTreeMap::new();
     for field in fields {
@@ -216,7 +220,8 @@ fn chosen(fields: Vec<Field>, most: usize) -> Vec<Field> {
     by_name.into_values().flat_map(some).collect()
 }
 
-/// Tries all samples of a family; gives how many fields were tried, and by kind and name those that are silent or untrue with a place.
+/// Tries all samples of a family. Returns how many fields were tried, and the silent or untrue ones, by kind and name,
+/// with a place.
 fn tried(family: &str) -> (usize, BTreeMap<(String, String, Found), String>) {
     let (mut count, mut silent) = (0, BTreeMap::new());
     for set in SETS.iter().filter(|set| set.family == family) {
@@ -252,7 +257,8 @@ fn kind(name: &str, octets: &[u8]) -> &'static str {
     recognise(&Source::octets(name, octets)).unwrap().unwrap_or_else(|| panic!("{name}")).1.name
 }
 
-/// Tries all samples of a family: none of its fields is silent and no unknown one, and at least so many of each are tried.
+/// Tries all samples of a family: no known or unknown field is silent, and at least `least` and `least_unknown` fields
+/// are tried.
 fn holds(family: &str, least: usize, least_unknown: usize) {
     let (count, silent) = tried(family);
     let (unknown, silent_unknown) = unknown::tried(family);
@@ -305,7 +311,7 @@ fn nccl() {
     holds("nccl", 858, 342);
 }
 
-/// A kind without a sample would not be tried.
+/// A kind without a sample would not be tested.
 #[test]
 fn every_kind_has_a_sample() {
     let sampled: BTreeSet<&str> =

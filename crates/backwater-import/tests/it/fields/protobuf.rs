@@ -1,5 +1,5 @@
-//! The fields of a trace of Chakra: protobuf, taken apart by its wire format and the numbers of `schema/protobuf/et_def.proto` of
-//! mlcommons/chakra, and put together again with one value changed.
+//! The fields of a Chakra trace. The test decodes protobuf by its wire format and the numbers of
+//! `schema/protobuf/et_def.proto` of mlcommons/chakra, and encodes it with one value changed.
 
 use super::syntax::{Field, apart};
 use super::unknown::Changed;
@@ -12,15 +12,15 @@ type Message = Vec<(u32, Value)>;
 #[derive(Clone, Debug)]
 enum Value {
     Number(u64),
-    /// 32 and 64 bits.
+    /// 32 or 64 bits.
     Fixed(Vec<u8>),
     Octets(Vec<u8>),
-    /// Numbers in a row.
+    /// Packed numbers.
     Packed(Vec<u64>),
     Message(Message),
 }
 
-/// What a message is, by which its fields are known.
+/// The type of a message, which determines the names of its fields.
 #[derive(Clone, Copy, PartialEq)]
 enum What {
     Metadata,
@@ -32,7 +32,7 @@ enum What {
     List,
 }
 
-/// The scalars of a trace: of each name so many.
+/// Returns the scalars of a trace, up to `most` of each name.
 pub fn fields(octets: &[u8], most: usize) -> Vec<Field> {
     let mut counts: BTreeMap<String, usize> = BTreeMap::new();
     let messages = messages(octets);
@@ -71,7 +71,7 @@ pub fn fields(octets: &[u8], most: usize) -> Vec<Field> {
 /// The number of a field that no message of Chakra has.
 const UNKNOWN: u32 = 977;
 
-/// A trace with a field more in each message of it.
+/// Returns the trace with one additional field, once for each message.
 pub fn unknown(octets: &[u8]) -> Vec<Changed> {
     let messages = messages(octets);
     let mut all = Vec::new();
@@ -87,7 +87,7 @@ pub fn unknown(octets: &[u8]) -> Vec<Changed> {
     all
 }
 
-/// A message with a field more, in itself and in each message below it.
+/// Returns the message with one additional field, once for itself and once for each message inside it.
 fn with_one_more(message: &Message) -> Vec<(String, Message)> {
     let own = [message.as_slice(), &[(UNKNOWN, Value::Number(1))]].concat();
     let mut all = vec![(String::new(), own)];
@@ -102,7 +102,7 @@ fn with_one_more(message: &Message) -> Vec<(String, Message)> {
     all
 }
 
-/// Messages, each with its length before it.
+/// Encodes messages, each with its length before it.
 fn delimited(messages: &[Message]) -> Vec<u8> {
     messages.iter().fold(Vec::new(), |mut octets, message| {
         let own = together(message);
@@ -112,7 +112,7 @@ fn delimited(messages: &[Message]) -> Vec<u8> {
     })
 }
 
-/// The messages of a trace: metadata, and nodes behind that.
+/// Decodes the messages of a trace: metadata, then nodes.
 fn messages(octets: &[u8]) -> Vec<Message> {
     let mut messages = Vec::new();
     let mut rest = octets;
@@ -191,7 +191,7 @@ fn together(message: &Message) -> Vec<u8> {
     octets
 }
 
-/// Returns what a field is called.
+/// Returns the name of a field.
 fn name(what: What, tag: u32) -> String {
     let known = match (what, tag) {
         (What::Metadata, 1) => "metadata.version",
@@ -209,7 +209,7 @@ fn name(what: What, tag: u32) -> String {
     known.to_owned()
 }
 
-/// Calls each scalar by its name, with messages in which it is another one.
+/// Adds each scalar to `all`: its name, and messages with another value of it.
 fn each(what: What, message: &Message, all: &mut Vec<(String, Vec<Message>)>) {
     for (place, (tag, value)) in message.iter().enumerate() {
         let with = |other: Value| {
@@ -270,7 +270,7 @@ fn each(what: What, message: &Message, all: &mut Vec<(String, Vec<Message>)>) {
     }
 }
 
-/// The name of an attribute. Its own fields go by it: a name that is changed is another attribute.
+/// Returns the name of an attribute. Its fields are named after it, because a changed name makes another attribute.
 fn attribute(message: &Message) -> String {
     let named = message.iter().find_map(|(tag, value)| match (tag, value) {
         (1, Value::Octets(name)) => Some(String::from_utf8_lossy(name).into_owned()),

@@ -1,4 +1,4 @@
-//! The samples whose fields are changed, and what the fields of each kind are called.
+//! The samples whose fields are changed, and the names of fields of each kind.
 
 use super::protobuf;
 use super::syntax::{Field, json, numbers_at, words, xml};
@@ -9,9 +9,9 @@ pub struct Set {
     pub family: &'static str,
     /// Their paths below `tests/files`.
     pub files: &'static [&'static str],
-    /// The command line that goes with them.
+    /// Their command line.
     pub command: &'static str,
-    /// Files that these name, which lie beside them.
+    /// Files that these name, in the same folder.
     pub beside: &'static [&'static str],
 }
 
@@ -80,16 +80,16 @@ pub const SETS: &[Set] = &[
     set("nccl", &["nccl/rccl.xml"]),
 ];
 
-/// What `htsim_uec` has for the window at the sender, for the network and for its results.
+/// Options of `htsim_uec` for the window at the sender, the network and its results.
 const UEC: &str = "htsim_uec -tm one.cm -nodes 16 -linkspeed 200000 -mtu 4150 -hop_latency 0.5 -switch_latency 0.1 -tiers 3 -failed 1 \
     -sack_threshold 4000 -strat ecmp_ar -paths 128 -q 60 -queue_size_bdp_factor 2 -ecn 9 35 -cwnd 50 -sender_cc_algo nscc \
     -target_q_delay 6 -trimsize 64 -load_balancing_algo reps -disable_base_rtt_update_on_nack -end 1000 -seed 3 -o out -log sink \
     -logtime 1 -logtime_us 1 -debug -conns 1 -subflows 1 -qa_gate 2 -enable_accurate_base_rtt -pcie 4 -queue_type composite \
     -host_queue_type prio -ar_sticky_delta 10 -ar_granularity packet -ar_method queue -planes 1";
-/// For credit of receivers.
+/// Options for credit of receivers.
 const CREDIT: &str = "htsim_uec -receiver_cc_only -queue_size_bdp_factor 2 -oversubscribed_cc -force_disable_oversubscribed_cc -Ai 1 -Md 1 \
     -alpha 1";
-/// For queues that drop, and messages of one connection.
+/// Options for queues that drop, and for messages of one connection.
 const DROPS: &str = "htsim_uec -conn_reuse -disable_trim -sleek -receiver_cc";
 const ROCE: &str =
     "htsim_roce -pfc_thresholds 12 15 -strat ecmp_rr -mtu 9000 -q 100 -ecn 9 35 -cwnd 50 -paths 4 -hop_latency 2";
@@ -97,7 +97,7 @@ const OTHER: &str = "htsim_ndp -strat perm -paths 4 -mtu 1500 -linkspeed 40000 -
 /// Options of LogGOPSim.
 const LOGGOPS: &str = "LogGOPSim -f mixed.bin -L 2500 -o 1500 -g 1000 -G 6 -O 0 -S 65535 -b 1 -n 2 --qstat";
 
-/// The fields of a file of a kind, or of a command line.
+/// Returns the fields of a file of a kind, or of a command line.
 pub fn fields(kind: &str, octets: &[u8]) -> Vec<Field> {
     let text = || std::str::from_utf8(octets).expect("text");
     match kind {
@@ -188,18 +188,18 @@ const LAYER: [&str; 12] = [
     "layer.update",
 ];
 
-/// Names of words in their order; an empty one is of no value.
+/// Returns the names of words in their order. An empty name marks a word that is not a value.
 fn columns(names: &[&str], words: &[&str]) -> Vec<Option<String>> {
     let name = |at: usize| names.get(at).filter(|name| !name.is_empty()).map(|name| (*name).to_owned());
     (0..words.len()).map(name).collect()
 }
 
-/// A key, and values that go by its name.
+/// Returns names for a key and its values: the values have the key's name.
 fn keyed(words: &[&str]) -> Vec<Option<String>> {
     words.iter().enumerate().map(|(at, _)| (at > 0).then(|| words[0].to_owned())).collect()
 }
 
-/// A word of its own, then keys with a value each, or several.
+/// Returns names for one word, followed by keys with one or more values each.
 fn keyed_pairs(words: &[&str]) -> Vec<Option<String>> {
     let mut key: Option<String> = None;
     let each = |(at, word): (usize, &&str)| {
@@ -216,7 +216,8 @@ fn keyed_pairs(words: &[&str]) -> Vec<Option<String>> {
     words.iter().enumerate().map(each).collect()
 }
 
-/// Options with values: what does not begin with `-` is the value of what did before it. An option without one is a field of its own.
+/// Returns names for options. A word that does not begin with `-` is the value of the option before it. An option
+/// without a value is a field itself.
 fn keyed_options(words: &[&str]) -> Vec<Option<String>> {
     let mut key = "program".to_owned();
     let option = |at: usize| words.get(at).is_some_and(|word| word.starts_with('-'));
@@ -289,7 +290,7 @@ fn topology(text: &str) -> impl FnMut(usize, &[&str]) -> Vec<Option<String>> + u
     }
 }
 
-/// GOAL as text: each word behind a word of the language.
+/// Returns the fields of GOAL as text: each word gets its name from the keyword before it.
 fn goal(text: &str) -> Vec<Field> {
     words(text, |_, words| {
         let mut before = String::new();
@@ -314,7 +315,7 @@ fn goal(text: &str) -> Vec<Field> {
     })
 }
 
-/// GOAL as binary: what `src/goal/binary.rs` says stands where.
+/// Returns the fields of GOAL as binary, in the layout that `src/goal/binary.rs` describes.
 fn goal_binary(octets: &[u8]) -> Vec<Field> {
     let number = |at: usize, length: usize| {
         octets[at..at + length].iter().rev().fold(0usize, |value, octet| value << 8 | usize::from(*octet))
@@ -339,7 +340,8 @@ fn goal_binary(octets: &[u8]) -> Vec<Field> {
             let mut at = first + 39 * node;
             let calc = octets[at + 4] == 3;
             for (name, length) in NODE {
-                // A calc has neither a peer nor a tag nor a NIC, and an empty list has no first: what stands there is no value.
+                // A calc has no peer, tag or NIC, and an empty list has no first entry. The octets at these places are
+                // not values.
                 let none = calc && ["node.peer", "node.tag", "node.nic"].contains(&name)
                     || name.starts_with("node.first") && number(at - 4, 4) == 0;
                 if !none {

@@ -1,4 +1,4 @@
-//! The fields of a file, by its syntax: what they are called, where they stand, and what else could stand there.
+//! The fields of a file by its syntax: their names, their places, and other values for them.
 
 use std::collections::BTreeMap;
 use std::ops::Range;
@@ -6,23 +6,23 @@ use std::ops::Range;
 /// A field of a file.
 #[derive(Clone, Debug)]
 pub struct Field {
-    /// What it is called, whichever entry, line or element it is of: `link.rate`, `PORT.speed`.
+    /// Its name, the same in all entries, lines or elements: `link.rate`, `PORT.speed`.
     pub name: String,
-    /// What a note calls it: one of these words.
+    /// A note uses one of these words for it.
     pub words: Vec<String>,
-    /// What a note calls the element, the table or the row that it stands in; empty where it is a key of the whole file.
+    /// The name, in a note, of its element, table or row; empty for a key of the whole file.
     pub owner: String,
     /// Its line, for messages.
     pub line: usize,
     /// The octets that change.
     pub range: Range<usize>,
-    /// The octets without which the file does not have the field at all, where its syntax gives each field a name.
+    /// The octets to remove so that the file no longer has the field, if the syntax names each field.
     pub whole: Option<Range<usize>>,
-    /// What could stand there instead, the likeliest first.
+    /// Other values, the likeliest first.
     pub others: Vec<Vec<u8>>,
 }
 
-/// Where a field of a text stands, before it is known what else could.
+/// The place of a field of a text, before its other values are known.
 #[derive(Clone, Debug)]
 struct Spot {
     name: String,
@@ -32,7 +32,7 @@ struct Spot {
     whole: Option<Range<usize>>,
 }
 
-/// Fields of a text, each with other values: those of fields of the same name, too.
+/// Returns the fields of a text with their other values, including those of fields of the same name.
 fn fields(text: &str, spots: Vec<Spot>) -> Vec<Field> {
     let mut same: BTreeMap<String, Vec<String>> = BTreeMap::new();
     for spot in &spots {
@@ -47,7 +47,7 @@ fn fields(text: &str, spots: Vec<Spot>) -> Vec<Field> {
         let mut others = numbers(value);
         others.extend(same[&spot.name].iter().cloned());
         others.extend(texts(value));
-        // The same number in other words is no other value.
+        // The same number written differently is not another value.
         let number = value.parse::<f64>().ok();
         others.retain(|other| other != value && (number.is_none() || other.parse::<f64>().ok() != number));
         let line = 1 + text[..spot.range.start].matches('\n').count();
@@ -58,7 +58,7 @@ fn fields(text: &str, spots: Vec<Spot>) -> Vec<Field> {
     spots.into_iter().map(field).collect()
 }
 
-/// Other numbers, where a value is one, perhaps with a unit behind it.
+/// Returns other numbers, if a value is a number, with or without a unit.
 fn numbers(value: &str) -> Vec<String> {
     let end = value.find(|c: char| !matches!(c, '0'..='9' | '.' | '-')).unwrap_or(value.len());
     let (number, unit) = value.split_at(end);
@@ -74,11 +74,11 @@ fn numbers(value: &str) -> Vec<String> {
     all.into_iter().map(|number| number + unit).collect()
 }
 
-/// Other texts: the opposite of a word that has one, the last letter changed, a letter more.
+/// Returns other texts: the opposite of a word that has one, the last letter changed, a letter added.
 fn texts(value: &str) -> Vec<String> {
     const OPPOSITES: [[&str; 2]; 4] = [["true", "false"], ["up", "down"], ["on", "off"], ["enable", "disable"]];
     let mut all: Vec<String> = Vec::new();
-    // An option without a value is there or not.
+    // An option without a value is either present or absent.
     all.extend(value.strip_prefix('-').filter(|rest| rest.starts_with(char::is_alphabetic)).map(|_| String::new()));
     for [one, other] in OPPOSITES {
         all.extend([(one, other), (other, one)].iter().filter(|pair| pair.0 == value).map(|pair| pair.1.to_owned()));
@@ -91,8 +91,8 @@ fn texts(value: &str) -> Vec<String> {
     all
 }
 
-/// Words between blanks, `:`, `{`, `}` and `->`, line by line. `name` says what each word of a line is: its name, or nothing where it is no
-/// value.
+/// Returns the words between blanks, `:`, `{`, `}` and `->`, line by line. `name` returns the name of each word of a
+/// line, or nothing if it is not a value.
 pub fn words(text: &str, mut name: impl FnMut(usize, &[&str]) -> Vec<Option<String>>) -> Vec<Field> {
     let mut spots = Vec::new();
     let mut at = 0;
@@ -131,7 +131,7 @@ pub fn words(text: &str, mut name: impl FnMut(usize, &[&str]) -> Vec<Option<Stri
     fields(text, spots)
 }
 
-/// Attributes of elements.
+/// Returns the attributes of elements.
 pub fn xml(text: &str) -> Vec<Field> {
     let mut spots = Vec::new();
     let mut rest = 0;
@@ -163,15 +163,16 @@ pub fn xml(text: &str) -> Vec<Field> {
     fields(text, spots)
 }
 
-/// Returns what a field stands in, before the dot of its name, and what it is called itself.
+/// Splits a field's name at its dot: the owner, and the name itself.
 pub fn apart(name: &str) -> (String, String) {
     let (owner, own) = name.rsplit_once('.').unwrap_or(("", name));
-    // Of what a file has once, it is enough to say what it is called.
+    // A section that a file has once need not be named.
     let owner = if ["head", "list"].contains(&owner) { "" } else { owner };
     (owner.to_owned(), own.to_owned())
 }
 
-/// Scalars of JSON. `name` makes of the keys that lead to one a name, the words of a note, and what that calls its object.
+/// Returns the scalars of JSON. From the keys that lead to a scalar, `name` returns its name, the words of a note, and
+/// the note's name of its object.
 pub fn json(text: &str, name: impl Fn(&[String]) -> (String, Vec<String>, String)) -> Vec<Field> {
     let mut spots = Vec::new();
     let mut scanner = Scanner { text: text.as_bytes(), at: 0, objects: Vec::new() };
@@ -185,7 +186,7 @@ pub fn json(text: &str, name: impl Fn(&[String]) -> (String, Vec<String>, String
     fields(text, spots)
 }
 
-/// The objects of JSON: the keys that lead to each, where its first key stands, and whether it has none.
+/// Returns the objects of JSON: the keys that lead to each, the place of its first key, and whether it is empty.
 pub fn objects(text: &str) -> Vec<(Vec<String>, usize, bool)> {
     let mut scanner = Scanner { text: text.as_bytes(), at: 0, objects: Vec::new() };
     while scanner.skip() {
@@ -195,7 +196,7 @@ pub fn objects(text: &str) -> Vec<(Vec<String>, usize, bool)> {
     scanner.objects.into_iter().map(|(path, at)| (path, at, empty(at))).collect()
 }
 
-/// An entry of an object with the comma that goes with it; it is from the quote of its key to the end of its value.
+/// Returns the place of an entry of an object with its comma, from the quote of its key to the end of its value.
 fn entry(text: &str, key: usize, end: usize) -> Range<usize> {
     let end = end + usize::from(text[end..].starts_with('"'));
     let behind = text[end..].trim_start();
@@ -209,12 +210,12 @@ fn entry(text: &str, key: usize, end: usize) -> Range<usize> {
 struct Scanner<'a> {
     text: &'a [u8],
     at: usize,
-    /// The objects so far: the keys that lead to each, and where it begins.
+    /// The objects so far: the keys that lead to each, and its place.
     objects: Vec<(Vec<String>, usize)>,
 }
 
 impl Scanner<'_> {
-    /// Goes to the next octet that is no blank; whether there is one.
+    /// Goes to the next octet that is not blank. Returns whether one exists.
     fn skip(&mut self) -> bool {
         while self.text.get(self.at).is_some_and(u8::is_ascii_whitespace) {
             self.at += 1;
@@ -222,7 +223,7 @@ impl Scanner<'_> {
         self.at < self.text.len()
     }
 
-    /// A text in quotes; without them.
+    /// Reads a quoted text, and returns its place without the quotes.
     fn quoted(&mut self) -> Range<usize> {
         let from = self.at + 1;
         self.at = from;
@@ -233,7 +234,8 @@ impl Scanner<'_> {
         from..self.at - 1
     }
 
-    /// Calls each scalar with the keys that lead to it, and with the place of its own key; elements of a list have none.
+    /// Calls `found` for each scalar, with the keys that lead to it, and the place of its own key. Elements of a list
+    /// have no key.
     fn value(&mut self, path: &mut Vec<String>, found: &mut impl FnMut(&[String], Range<usize>, Option<usize>)) {
         self.below(path, None, found);
     }
@@ -287,7 +289,7 @@ impl Scanner<'_> {
     }
 }
 
-/// Numbers of fixed length, the lowest octet first: each with its name, its place and its length.
+/// Returns numbers of fixed length with the lowest octet first. Each place is a name, an offset and a length.
 pub fn numbers_at(octets: &[u8], places: Vec<(String, usize, usize)>) -> Vec<Field> {
     let field = |(name, at, length): (String, usize, usize)| {
         let value = octets[at..at + length].iter().rev().fold(0u64, |value, octet| value << 8 | u64::from(*octet));

@@ -1,26 +1,27 @@
-//! Fields that no program knows, added to each element, object, section and line of each sample: a note names them, or the file is refused.
+//! Unknown fields, added to each element, object, section and line of each sample: a note names them, or the file is
+//! refused.
 
 use super::protobuf;
 use super::syntax::objects;
 use super::{InputFiles, Outcome, kind};
 use std::collections::BTreeMap;
 
-/// What is added is called so; of protobuf, whose fields have no names, it is a number.
+/// The name of each added field. In protobuf, whose fields have no names, it is a number.
 const NAME: &str = "unlike";
 
-/// A file with something that is not known in it, and where.
+/// A file with an unknown field, and its place.
 pub struct Changed {
-    /// In what it stands, whichever one of these.
+    /// The kind of element that contains it.
     pub place: String,
-    /// A table, an entry of it and what is added to it, where there are such.
+    /// A table, one of its entries, and the name added to it; empty without a table.
     pub inside: Vec<String>,
-    /// The name that a note has to have.
+    /// The name that a note must contain.
     pub name: String,
-    /// The file.
+    /// The content of the file.
     pub octets: Vec<u8>,
 }
 
-/// Returns what is silent, by kind and place; and how many were tried.
+/// Returns how many were tried, and the silent ones by kind and place.
 pub fn tried(family: &str) -> (usize, BTreeMap<(String, String), String>) {
     let (mut count, mut silent) = (0, BTreeMap::new());
     for set in super::SETS.iter().filter(|set| set.family == family) {
@@ -39,8 +40,8 @@ pub fn tried(family: &str) -> (usize, BTreeMap<(String, String), String>) {
     (count, silent)
 }
 
-/// Returns whether it is refused, or a note names it or all that it stands in. Where words have no names, a note says that something
-/// follows.
+/// Returns whether the file is refused, or a note names the field or all that contains it. If words have no names, the
+/// note reports that more words follow.
 fn named(outcome: &Outcome, changed: &Changed) -> bool {
     let Ok((.., notes)) = outcome else { return true };
     let name = changed.name.as_str();
@@ -51,7 +52,7 @@ fn named(outcome: &Outcome, changed: &Changed) -> bool {
     })
 }
 
-/// Of those with the same place so many, evenly chosen.
+/// Returns up to `most` files for each place, chosen evenly.
 fn some(all: Vec<Changed>, most: usize) -> Vec<Changed> {
     let mut by_place: BTreeMap<String, Vec<Changed>> = BTreeMap::new();
     all.into_iter().for_each(|one| by_place.entry(one.place.clone()).or_default().push(one));
@@ -62,7 +63,7 @@ fn some(all: Vec<Changed>, most: usize) -> Vec<Changed> {
     by_place.into_values().flat_map(chosen).collect()
 }
 
-/// A file of a kind, or a command line, with something more in it, once for each place where that could stand.
+/// Returns a file of a kind, or a command line, with an unknown addition, once for each possible place.
 fn changed(kind: &str, octets: &[u8]) -> Vec<Changed> {
     let text = || std::str::from_utf8(octets).expect("text");
     match kind {
@@ -89,7 +90,7 @@ fn with(text: &str, at: usize, more: &str, place: &str) -> Changed {
     Changed { place: place.to_owned(), inside: vec![], name: NAME.to_owned(), octets }
 }
 
-/// An attribute more in each element, and an element more below it.
+/// Adds an attribute to each element, and an element inside it.
 fn xml(text: &str) -> Vec<Changed> {
     let mut all = Vec::new();
     for (at, _) in text.match_indices('<') {
@@ -110,12 +111,12 @@ fn xml(text: &str) -> Vec<Changed> {
     all
 }
 
-/// A scalar more in each object, and an object more.
+/// Adds a scalar to each object, and an object inside it.
 fn json(text: &str) -> Vec<Changed> {
     let mut all = Vec::new();
     for (path, at, empty) in objects(text) {
         let comma = if empty { "" } else { ", " };
-        // What an entry of a table is called says nothing of its kind.
+        // The name of a table's entry does not show its kind.
         let place =
             path.iter().enumerate().filter(|(at, _)| at % 2 == 0).map(|(_, key)| key.split('|').next().unwrap_or(key));
         let place = format!("{}: {}", path.len(), place.collect::<Vec<_>>().join("."));
@@ -132,7 +133,7 @@ fn json(text: &str) -> Vec<Changed> {
     all
 }
 
-/// Two words more at the end of each line, and a line of them behind it.
+/// Adds two words to the end of each line, and a line after it.
 fn lines(kind: &str, text: &str) -> Vec<Changed> {
     let remark = if kind.starts_with("goal") { "//" } else { "#" };
     let mut all = Vec::new();
@@ -146,7 +147,7 @@ fn lines(kind: &str, text: &str) -> Vec<Changed> {
             continue;
         }
         let inside = vec![first.trim_start_matches('!').to_owned(), String::new(), NAME.to_owned()];
-        // An option may have as many values as it likes where all are options.
+        // If all words are options, an option may have any number of values.
         let mark = if first == "!Param" { "-" } else { "" };
         all.push(Changed { inside, ..with(text, end, &format!(" {mark}{NAME} 1"), what) });
         all.push(with(text, end, &format!("\n{NAME} 1"), &format!("behind {what}")));
