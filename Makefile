@@ -1,7 +1,7 @@
-# make demo · make test · make bench · make lint      (set-up is part of each, and quick the second time)
+# make demo · make test · make bench · make lint      (each sets up first, which is quick the second time)
 #
 # Needs git, make, a C compiler, cargo 1.95 or later, and Python 3.11 or later with venv and pip.
-# Everything Python goes into .venv, everything compiled into target/.
+# Python packages go into .venv, and compiled files into target/.
 
 SHELL := bash
 .SHELLFLAGS := -eu -o pipefail -c
@@ -12,42 +12,42 @@ PYTHON ?= $(shell command -v python3.11 || command -v python3)
 VENV := .venv
 BIN := $(VENV)/bin
 CARGO := cargo
-# What .venv has; what is measured and what is given away is a release.
+# The profile of the core in .venv. Benches and wheels use a release.
 PROFILE := local
-# Of what builds it only a failure is shown.
+# The output of a build is shown only if it fails.
 LOGGED = > $(VENV)/build.log 2>&1 || { cat $(VENV)/build.log; exit 1; }
 # One interpreter for every build, so that cargo does not rebuild the binding between them.
 export PYO3_PYTHON := $(CURDIR)/$(BIN)/python
 export VIRTUAL_ENV := $(CURDIR)/$(VENV)
 export PIP_DISABLE_PIP_VERSION_CHECK := 1
-# Machines for builds often set it. Tests start hundreds of interpreters, and without bytecode each compiles all libraries anew.
+# Build machines often set it. Tests start hundreds of interpreters, and without bytecode each of them compiles all libraries.
 unexport PYTHONDONTWRITEBYTECODE
 
-# Whatever the binding is compiled from; tables and templates are compiled in, tests are not.
+# All sources of the binding. Tables and templates are compiled in, tests are not.
 RUST_SOURCES := Cargo.toml $(wildcard Cargo.lock) pyproject.toml \
 	$(shell find crates \( -name tests -o -name fuzz \) -prune -o -type f -print 2>/dev/null)
 DEMO_RESULTS := results/demo
 
 .PHONY: help
 help:
-	@echo "make demo    set up, build, and reproduce the study sfc-aidc-2025 (writes $(DEMO_RESULTS)); WHEEL=FILE compiles nothing"
-	@echo "make test    set up, and run every lint and test"
-	@echo "make lint    formatters, clippy, ruff, mypy"
-	@echo "make fuzz    every parser of frames for FUZZ_SECONDS (300), two at a time"
-	@echo "make playground       the simulator as one page for a browser (playground/dist/index.html)"
-	@echo "make playground-test  the same, and its runs against those of the command in headless Chromium"
-	@echo "make docs    the documents as a site (dist/docs/index.html), which needs neither a server nor a network"
-	@echo "make docs-test  the same, and the site looked at in headless Chromium"
-	@echo "make wheel   a wheel and an sdist (dist/), tried in an empty environment without a compiler"
-	@echo "make soak    random scenarios against laws, for hours: until it is stopped, or SOAK=2000 of them (SEED=1)"
-	@echo "make kills   sweeps killed at random instants, KILLS (100) times, and their rows (SEED=1)"
-	@echo "make stops   every command stopped by Ctrl-C and SIGTERM, and how long it takes to end"
-	@echo "make bench   instructions and time per packet-hop, and what runs of series and sweeps cost"
-	@echo "make reference  write the pages and tables of docs/ that come from the code: keys, commands, metrics, catalog"
-	@echo "make lock    renew requirements.lock from pyproject.toml, and that of the site"
-	@echo "make clean   remove what was built; results stay"
+	@echo "make demo    set up, build, and reproduce the study sfc-aidc-2025 into $(DEMO_RESULTS); WHEEL=FILE uses a wheel and compiles nothing"
+	@echo "make test    set up, and run all lints and tests"
+	@echo "make lint    check with formatters, clippy, ruff and mypy"
+	@echo "make fuzz    fuzz every parser of frames for FUZZ_SECONDS (300), two at a time"
+	@echo "make playground       build the simulator as one page for a browser (playground/dist/index.html)"
+	@echo "make playground-test  build it, and compare its runs in headless Chromium with those of the command"
+	@echo "make docs    build the documents as a site (dist/docs/index.html) that needs no server and no network"
+	@echo "make docs-test  build it, and test it in headless Chromium"
+	@echo "make wheel   build a wheel and an sdist (dist/wheel), and try them in an empty environment without a compiler"
+	@echo "make soak    check invariants of random scenarios until it is stopped, or for SOAK=2000 of them (SEED=1)"
+	@echo "make kills   kill sweeps at KILLS (100) random instants, resume them, and compare their rows (SEED=1)"
+	@echo "make stops   stop every command by Ctrl-C and SIGTERM, and measure the time until it ends"
+	@echo "make bench   measure instructions and time per packet-hop, and the cost of runs in series and sweeps"
+	@echo "make reference  write the pages and tables of docs/ that are generated from the code: keys, commands, metrics, catalog"
+	@echo "make lock    renew requirements.lock from pyproject.toml, and the lock file of the site"
+	@echo "make clean   remove all built files, but no results"
 
-# With a wheel that is at hand (make demo WHEEL=dist/wheel/FILE) nothing is compiled, and .venv is left alone.
+# With an existing wheel (make demo WHEEL=dist/wheel/FILE), nothing is compiled, and .venv is not touched.
 ifdef WHEEL
 DEMO := dist/demo/bin
 DEMO_BUILT := dist/demo/built
@@ -71,13 +71,13 @@ dist/demo/built: $(WHEEL)
 	@dist/demo/bin/python -m pip install --quiet "$(WHEEL)"
 	@touch $@
 
-# What compiles leaves cores idle where one crate waits for another; the tests of Python fill them. Compilers take their share of
-# the jobs, so these are more than the targets.
+# Compilation leaves cores idle while one crate waits for another, and the tests of Python use them. Compilers also take jobs,
+# so the number of jobs exceeds that of the targets.
 .PHONY: test
 test: $(VENV)/built
 	@$(MAKE) --no-print-directory --jobs=8 --output-sync=target test-rust lint-python test-python
 
-# Examples are compiled by clippy. The binding has its tests in Python. A recipe with + may take jobs of make's, as compilers do.
+# Clippy compiles the examples, and the tests of the binding are in Python. A recipe with + shares make's jobs with its compilers.
 TESTED := --workspace --exclude backwater-binding --exclude backwater-python
 .PHONY: test-rust
 test-rust: lint-rust
@@ -88,18 +88,19 @@ test-rust: lint-rust
 test-python: $(VENV)/built tools
 	$(BIN)/python -m pytest --numprocesses=auto --dist=worksteal
 
-# What other programs make of captures and reports is tested where these are, and in continuous integration (CI is set) they must be.
+# Some tests open captures and reports in other programs. Without these the tests are skipped; in continuous integration (CI is set)
+# that is an error.
 .PHONY: tools
 tools:
-	@bash tests/tool.sh tshark "What Wireshark makes of captures"
-	@bash tests/tool.sh chromium "What a browser makes of reports"
+	@bash tests/tool.sh tshark "Captures in Wireshark"
+	@bash tests/tool.sh chromium "Reports in a browser"
 
 # mypy has one thread, so it runs beside the compiler.
 .PHONY: lint
 lint: $(VENV)/built
 	@$(MAKE) --no-print-directory --jobs=8 --output-sync=target lint-rust lint-python
 
-# With the profile of .venv: macros and C code that crates need were compiled for it already.
+# It uses the profile of .venv, for which macros and C code of dependencies are compiled already.
 .PHONY: lint-rust
 lint-rust: $(VENV)/built
 	+$(CARGO) fmt --all --check
@@ -114,12 +115,12 @@ lint-python: $(VENV)/built
 	$(BIN)/ruff format --check
 	$(BIN)/mypy python/backwater tests/python benches
 
-# The core as WebAssembly, in a page that needs neither a server nor a network.
+# The core as WebAssembly, in a page that needs no server and no network.
 WASM := wasm32-unknown-unknown
 .PHONY: playground
 playground:
 	@test -d "$$(rustc --print target-libdir --target $(WASM))" || { \
-		echo "error: Rust has no standard library for $(WASM), what a browser runs" >&2; \
+		echo "error: Rust has no standard library for $(WASM), which a browser runs" >&2; \
 		echo "hint: rustup target add $(WASM)" >&2; exit 1; }
 	$(CARGO) build --manifest-path crates/backwater-wasm/Cargo.toml --target-dir target --locked --profile wasm --target $(WASM) --quiet
 	python3 playground/build.py target/$(WASM)/wasm/backwater_wasm.wasm playground/dist
@@ -131,7 +132,7 @@ playground-test: $(VENV)/built playground tools
 	$(CARGO) test --manifest-path crates/backwater-wasm/Cargo.toml --target-dir target --locked --quiet
 	$(BIN)/python -m pytest --quiet -s tests/python/house/test_playground.py
 
-# A release, which takes two minutes more to compile than what make demo builds. maturin names the oldest glibc that the wheel runs with.
+# A release, which takes two minutes more to compile than make demo. maturin names the wheel after the oldest glibc it runs with.
 .PHONY: wheel
 wheel: $(VENV)/built
 	rm -rf dist/wheel
@@ -139,12 +140,12 @@ wheel: $(VENV)/built
 	$(BIN)/maturin sdist --out dist/wheel
 	bash tests/wheel.sh dist/wheel $(BIN)
 
-# What docs/own-mechanism.md promises, with a release build of a core that has one mechanism more: some minutes.
+# Tests docs/own-mechanism.md, with a release build of a core that has one more mechanism. It takes some minutes.
 .PHONY: own-mechanism
 own-mechanism: $(VENV)/built
 	bash tests/own.sh $(BIN)
 
-# The site has an environment of its own: its tools would pin libraries that ours need in other versions.
+# The site has its own environment, because its tools and ours need different versions of some libraries.
 DOCS_VENV := .venv-docs
 .PHONY: docs
 docs: $(DOCS_VENV)/installed
@@ -156,7 +157,7 @@ docs-test: $(VENV)/built docs tools
 	$(BIN)/python -m pytest --quiet -p no:xdist tests/python/house/test_site.py
 
 $(DOCS_VENV)/installed: docs/site/requirements.lock | $(VENV)/bin/python
-	@echo "installing what docs/site/requirements.lock lists into $(DOCS_VENV)"
+	@echo "installing docs/site/requirements.lock into $(DOCS_VENV)"
 	@"$(PYTHON)" -m venv $(DOCS_VENV)
 	@$(DOCS_VENV)/bin/python -m pip install --quiet --require-hashes --requirement docs/site/requirements.lock
 	@touch $@
@@ -174,22 +175,22 @@ reference: $(VENV)/built
 	BLESS=1 $(BIN)/python -m pytest --quiet tests/python/house/test_documents.py -k "tables_of_parameters or every_column"
 	BLESS=1 $(BIN)/python -m pytest --quiet tests/python/house/test_generated.py
 
-# Without SOAK it goes on until Ctrl-C.
+# Without SOAK it runs until Ctrl-C.
 SOAK ?=
 SEED ?= 1
 .PHONY: soak
 soak:
 	$(CARGO) run --profile soak --quiet --package backwater --example soak -- $(or $(SOAK),18446744073709551615) $(SEED)
 
-# Sweeps are killed at random instants, here and on a cluster; some ten minutes for a hundred kills.
-# KILL="--keep flows" compares flows, too, KILL=--goal kills a search.
+# Kills sweeps at random instants, on this machine and on a cluster. A hundred kills take some ten minutes.
+# KILL="--keep flows" also compares flows, and KILL=--goal kills a search.
 KILLS ?= 100
 KILL ?=
 .PHONY: kills
 kills: $(VENV)/built
 	PYTHONPATH=tests/python $(BIN)/python -m kit.kills --kills $(KILLS) --seed $(SEED) $(KILL)
 
-# Every command is stopped by both signals, at INSTANTS of its time; a quarter of an hour.
+# Stops every command by both signals, at INSTANTS points of its run. It takes a quarter of an hour.
 INSTANTS ?= 5
 .PHONY: stops
 stops: $(VENV)/built
@@ -205,7 +206,7 @@ fuzz:
 	cd crates/backwater-wire && $(CARGO) +nightly fuzz list | xargs -P 2 -I TARGET $(CARGO) +nightly fuzz run TARGET -- \
 		-max_total_time=$(FUZZ_SECONDS) -timeout=10 -print_final_stats=1
 
-# The package in .venv is the tree itself; only the compiled part needs building anew. Compilers and pip work side by side.
+# The package in .venv is the tree itself, so only the compiled part is built. Compilers and pip run in parallel.
 $(VENV)/built: requirements.lock $(RUST_SOURCES) | $(VENV)/bin/python
 	@command -v $(CARGO) >/dev/null || { \
 		echo "error: cargo is missing; Backwater's core is written in Rust (1.95 or later)" >&2; \
@@ -215,7 +216,7 @@ $(VENV)/built: requirements.lock $(RUST_SOURCES) | $(VENV)/bin/python
 	@touch $@
 
 $(VENV)/installed: requirements.lock | $(VENV)/bin/maturin
-	@echo "installing what requirements.lock lists into $(VENV)"
+	@echo "installing requirements.lock into $(VENV)"
 	@$(BIN)/python -m pip install --quiet --no-compile --require-hashes --requirement requirements.lock
 	@touch $@
 

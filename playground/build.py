@@ -1,6 +1,6 @@
-"""Puts the page together: one file with its style, scripts, scenarios and the compiled core in it.
+"""Builds the page: one file that contains its style, scripts, scenarios and the compiled core.
 
-Usage: build.py CORE.wasm INTO. The same sources give the same octets.
+Usage: build.py CORE.wasm INTO. Equal sources produce equal bytes.
 """
 
 from __future__ import annotations
@@ -18,14 +18,14 @@ FIRST = "incast-victim"
 
 
 def scenarios() -> dict[str, str]:
-    """Read the examples: the one of the README first."""
+    """Read the example scenarios, with that of the README first."""
     names = sorted(file.stem for file in SCENARIOS.glob("*.toml"))
     names.sort(key=lambda name: name != FIRST)
     return {name: (SCENARIOS / f"{name}.toml").read_text(encoding="utf-8") for name in names}
 
 
 def page(core: bytes) -> str:
-    """Put everything in its place."""
+    """Return the page with all its parts."""
     read = {
         name: (HERE / name).read_text(encoding="utf-8")
         for name in ("page.css", "play.js", "draw.js", "worker.js")

@@ -1,5 +1,5 @@
 "use strict";
-// Drawing: the fabric with its ports, and curves over time. Nothing here knows the core.
+// Draws the fabric with its ports, and curves over time. This file does not use the core.
 const NS = "http://www.w3.org/2000/svg";
 
 function svg(name, attributes, ...children) {
@@ -21,10 +21,10 @@ function size(bytes) {
   return bytes >= 1e6 ? (bytes / 1e6).toFixed(2) + " MB" : bytes >= 1e3 ? Math.round(bytes / 1e3) + " KB" : bytes + " B";
 }
 
-// A phone gets a drawing of fewer units across, so that names in it stay readable.
+// On a phone the drawing is fewer units wide, so that its names stay readable.
 const across = () => window.innerWidth < 640 ? 400 : 640;
 
-// Where nodes stand: hosts at the bottom, each switch as many rows up as it is links away from the nearest host.
+// Places the nodes: hosts at the bottom, and each switch as many rows up as it is links away from the nearest host.
 function layout(fabric) {
   const count = fabric.nodes.length, near = Array.from({ length: count }, () => []);
   for (const [a, b] of fabric.links) { near[a].push(b); near[b].push(a); }
@@ -41,7 +41,7 @@ function layout(fabric) {
   for (let i = 0; i < count; i++) (rows[level[i]] = rows[level[i]] || []).push(i);
   const full = rows.filter(Boolean), width = across(), gap = 92, height = gap * (full.length - 1) + 84;
   const x = new Array(count), y = new Array(count);
-  // A row stands in the order of what it hangs on, so that lines cross less.
+  // Hosts have the order of the switches above them, so that fewer lines cross.
   full.forEach(function (row, number) {
     const above = full.slice().reverse().find(one => level[one[0]] === level[row[0]] + 1) || [];
     const place = new Map(above.map((node, at) => [node, at]));
@@ -56,7 +56,7 @@ function layout(fabric) {
   return { x, y, level, width, height, widest, rows: full };
 }
 
-// A drawing whose parts are touched again only where they change.
+// Creates a drawing of the fabric, which updates only the parts that change.
 function fabricDrawing(fabric, pictures, label) {
   const at = layout(fabric), hosts = at.rows[0].length;
   const apart = at.width / Math.max(hosts, 1), small = Math.max(.3, Math.min(1, apart / 36)), every = Math.ceil(26 / apart);
@@ -64,7 +64,7 @@ function fabricDrawing(fabric, pictures, label) {
   const ends = function (a, b) {
     const dx = at.x[b] - at.x[a], dy = at.y[b] - at.y[a], long = Math.hypot(dx, dy) || 1;
     const nx = -dy / long, ny = dx / long, aside = 2.6 * small;
-    // Neighbours of one row are joined by an arc above others between them.
+    // A link within a row is an arc above the nodes between its ends.
     const bend = at.level[a] === at.level[b] ? Math.min(60, long / 5) * Math.sign(at.x[b] - at.x[a] || 1) : 0;
     const p = [at.x[a] + nx * aside, at.y[a] + ny * aside], q = [at.x[b] + nx * aside, at.y[b] + ny * aside];
     const c = [(p[0] + q[0]) / 2 + ny * 0, (p[1] + q[1]) / 2 - Math.abs(bend)];
@@ -94,7 +94,7 @@ function fabricDrawing(fabric, pictures, label) {
     const w = node[2] ? 22 * small : 34 * Math.min(1, 14 / at.widest + .3), h = node[2] ? 16 * small : 22;
     nodes.append(svg("rect", { x: (at.x[i] - w / 2).toFixed(1), y: (at.y[i] - h / 2).toFixed(1), width: w.toFixed(1), height: h, rx: node[2] ? 8 * small : 3, class: "node" },
       svg("title", {}, node[0])));
-    // Where hosts stand close, every second or third is named.
+    // If hosts are close together, only every second or third has its name.
     if (node[2] && at.rows[0].indexOf(i) % every) return;
     names.append(svg("text", { x: at.x[i].toFixed(1), y: (at.y[i] + (node[2] ? 8 * small + 14 : -15)).toFixed(1), class: "name", "font-size": node[2] ? Math.max(11, 14 * small) : 14 }, node[0]));
   });
@@ -132,7 +132,7 @@ function dense(pairs, steps) {
 
 const SHADES = ["var(--accent)", "#d55e00", "#009e73", "#cc79a7", "#e69f00", "#56b4e9"];
 
-// Curves share one axis of time with the fabric: `end` is the later end of both sides.
+// Draws curves over the time axis of the fabric: `end` is the later end of both sides.
 function curves(drawing, pictures, flows, end, most) {
   const width = across(), high = 74, low = 30, rateHigh = 70;
   const x = step => width * step * pictures.interval_ps / end;

@@ -43,7 +43,7 @@
       checker.postMessage({ id, request });
     });
   }
-  // For tests: a run's totals, of any text.
+  // For tests: returns the totals of a run of any text.
   window.playground = {
     totals(text, variant) {
       return new Promise(function (resolve) {
@@ -63,7 +63,7 @@
   // ---- runs ----
   function runSide(side, text, variant) {
     if (sides[side] && sides[side].worker) sides[side].worker.terminate();
-    // The last picture stays, paler, until the next is there.
+    // The last picture stays, faded, until the next one is ready.
     const last = sides[side] && (sides[side].done ? sides[side] : sides[side].before);
     const one = { worker: null, text, variant, done: false, before: last };
     sides[side] = one;
@@ -139,7 +139,7 @@
     place.textContent = error ? error.message : "";
     if (error) $("edit").open = true;
     bad = error ? error.line : null;
-    // Who types keeps the place; who moved a slider or chose a variant is led to the line.
+    // Scroll to the line after a slider or a choice, but not while the user types.
     if (bad && document.activeElement !== $("text")) $("text").scrollTop = Math.max(0, (bad - 8) * 20);
     gutter();
   }
@@ -200,7 +200,7 @@
   });
   $("value-of").addEventListener("change", function () { chosen = values[this.value]; middle = null; showSlider(); });
 
-  // ---- what the schema knows of a place ----
+  // ---- the schema of a place ----
   function merged(node) {
     if (!node) return null;
     if (node.type === "array" || (Array.isArray(node.type) && node.type.includes("array") && node.items)) return merged(node.items);
@@ -215,7 +215,7 @@
       node = merged(node);
       if (!node) return null;
       const next = (node.properties || {})[part];
-      // The entries of a list have labels of their own in a variant.
+      // In a variant, the entries of a list have labels.
       node = next || (typeof node.additionalProperties === "object" ? node.additionalProperties : null) || (node.properties && node.properties.label ? node : null);
     }
     return node;
@@ -445,7 +445,7 @@
     const first = (examples[name].match(/^\[variant\.([\w-]+)/m) || [])[1];
     if (first) state.b = first;
     $("scenario").value = name;
-    // What another scenario came to is no picture of this one.
+    // Results of the previous scenario must not be shown for this one.
     for (const side of ["a", "b"]) { if (sides[side] && sides[side].worker) sides[side].worker.terminate(); sides[side] = null; }
     $("sides").replaceChildren();
     shown = [];

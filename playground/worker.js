@@ -1,5 +1,5 @@
 "use strict";
-// The core, alone in a thread: it answers what the page asks, in order, and tells how far a run is.
+// Runs the core in a thread. It answers the page's requests in order, and reports the progress of a run.
 let core = null;
 
 async function load(module) {
@@ -10,7 +10,7 @@ async function load(module) {
 function ask(request) {
   const text = new TextEncoder().encode(JSON.stringify(request));
   const at = core.input(text.length);
-  // The memory may have grown: its view is made anew each time.
+  // The memory may have grown, so each request needs a new view of it.
   new Uint8Array(core.memory.buffer, at, text.length).set(text);
   const length = core.call();
   const answer = new Uint8Array(core.memory.buffer, core.output(), length);
@@ -33,7 +33,7 @@ function through(request, tell) {
   return Object.assign(ask({ do: "finish" }), { warnings: begun.warnings });
 }
 
-// The most samples of a port, and of all ports together.
+// The most samples of a port, and numbers of all ports together.
 const STEPS = 240, NUMBERS = 1200000;
 
 function run(id, request) {
@@ -41,7 +41,7 @@ function run(id, request) {
   const first = through(request, tell);
   postMessage({ id: id, totals: first });
   if (first.error || request.totals) return;
-  // How long it takes is known now: the same run again, with samples.
+  // The simulated time is known now. Run the same scenario a second time, with samples.
   const last = first.groups.length ? first.time_ps : 1;
   const steps = Math.max(20, Math.min(STEPS, Math.floor(NUMBERS / Math.max(1, request.ports || 1))));
   const filmed = Object.assign({}, request, {

@@ -1,6 +1,6 @@
 #!/usr/bin/env bash
-# own.sh BIN: what docs/own-mechanism.md promises. A crate with a mechanism of one's own is written, tested, built and installed beside the
-# Backwater of this tree; a run with the mechanism ends, and one without it has the fingerprint of the command in BIN.
+# own.sh BIN: tests the promises of docs/own-mechanism.md. It writes, tests, builds and installs a crate with its own mechanism, beside the
+# Backwater of this tree. A run with the mechanism must end, and one without it must have the fingerprint of the command in BIN.
 set -euo pipefail
 cd "$(dirname "$0")/.."
 tree=$PWD bin=$(realpath "$1")
@@ -27,7 +27,7 @@ theirs=$("$bin/backwater" run without.toml --out theirs --json - | said)
 [ "$ours" = "$theirs" ] || fail "without the mechanism the fingerprints differ: $ours and $theirs"
 [ "$with" != "$ours" ] || fail "the mechanism changes nothing"
 as_class=$("$bin/python" - "$tree/docs/modelling/prototype.md" <<'END'
-# The law as the guide's class, up to where the guide begins its own scenario.
+# The law as the guide's class, from the guide's text before its own scenario.
 import re
 import sys
 from pathlib import Path
@@ -45,6 +45,6 @@ case $("${command[@]}" explain my_law) in
     *) fail "the command does not explain the mechanism" ;;
 esac
 "$bin/backwater" check scenario.toml > /dev/null 2>&1 && fail "the command without the mechanism takes its scenario"
-# Points of a sweep run in processes of their own.
+# Each point of a sweep runs in its own process.
 "${command[@]}" sweep scenario.toml --vary my_law.decrease=0.25,0.5 --seeds 1..2 --out sweep > /dev/null
 echo "a mechanism of one's own: $with with it and as a class of Python; $ours without, as from the tree"

@@ -1,9 +1,9 @@
 #!/usr/bin/env bash
-# tool.sh PROGRAM WHAT: sees that a program is there for the tests: installs Debian's package of its name where that is possible without
-# being asked for anything, else says that what it is for will not be tested. Where CI is set, that is an error.
+# tool.sh PROGRAM WHAT: checks that tests have a program. If not, it installs Debian's package of that name, if possible without a
+# question. Else it warns that WHAT will not be tested; if CI is set, that is an error.
 set -uo pipefail
 program=$1 what=$2
-# Some distributions call Chromium so.
+# Some distributions call Chromium chromium-browser.
 command -v "$program" "$program-browser" > /dev/null && exit 0
 
 as_root=()

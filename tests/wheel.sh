@@ -1,6 +1,6 @@
 #!/usr/bin/env bash
 # wheel.sh DIR BIN: installs the wheel in DIR into an empty environment, without network, compiler or this tree, and runs the first scenario of
-# README from it. The fingerprint must be that of the build in BIN. What the wheel needs is fetched first, in the versions of
+# README with it. The fingerprint must be that of the build in BIN. Dependencies of the wheel are downloaded first, in the versions of
 # requirements.lock.
 set -euo pipefail
 cd "$(dirname "$0")/.."
@@ -40,7 +40,7 @@ ours=$("${alone[@]}" backwater run first.toml --variant sfc --out sfc --json - |
 theirs=$("$bin/backwater" run "$OLDPWD/scenarios/incast-victim.toml" --variant sfc --out source --json - | said)
 [ "$ours" = "$theirs" ] || fail "fingerprints differ: $ours from the wheel, $theirs from the tree"
 
-# What commands read beside code: templates of pages, the schema, studies, the script for Wireshark.
+# Commands also read data files: templates of pages, the schema, studies, the script for Wireshark.
 "${alone[@]}" backwater report sfc -o page.html > /dev/null
 "${alone[@]}" backwater schema > schema.json
 "${alone[@]}" backwater list studies > studies
@@ -51,7 +51,7 @@ for file in page.html schema.json case/table.json "$script"; do
     [ -s "$file" ] || fail "$file is empty"
 done
 
-# The sdist is a whole workspace: cargo reads all manifests and finds all that they name.
+# The sdist is a whole workspace: cargo reads all manifests, and finds all files that they name.
 mkdir source-tree
 tar --extract --file "$sdist" --directory source-tree --strip-components 1
 (cd source-tree && cargo metadata --locked --offline --format-version 1 > /dev/null) || fail "the sdist is not whole"
