@@ -29,7 +29,8 @@ use std::path::PathBuf;
 /// `snap`: how much of each frame is kept, from "14 B" to "262144 B", which is the default.
 /// `limit`: the file ends before the first frame that would make it longer, such as "10 MB".
 ///
-/// Raises `backwater.ScenarioError` for values that cannot be.
+/// Raises `backwater.ScenarioError` for values that cannot be. The run reports a limit without room for a frame, before
+/// it replaces the file.
 #[pyclass(frozen, module = "backwater._core")]
 pub struct Capture {
     /// The file. The run replaces an existing one when it starts.
