@@ -54,14 +54,14 @@ impl std::fmt::Display for Computed {
     }
 }
 
-/// One row a transfer of a job over the network, a flow, when it was complete or the run over.
+/// One row per transfer of a job over the network, which is a flow, written when the transfer or the run ends.
 #[derive(Clone, Debug, PartialEq, serde::Serialize, serde::Deserialize, Table)]
 #[table("transfers")]
 pub struct TransferRow {
-    /// Its flow in the table flows.
+    /// flow_id of the transfer in the table flows.
     #[column(name = "flow_id")]
     pub flow: u64,
-    /// Label of the job; its flows are those of group job/step.
+    /// Label of the job; its flows are in the groups JOB/STEP.
     #[serde(with = "shared_text")]
     pub job: Arc<str>,
     /// Label of the step, or of the operation.
@@ -73,7 +73,7 @@ pub struct TransferRow {
     pub round: u64,
     /// Number of the group of ranks within the step, from 0.
     pub communicator: u32,
-    /// Phase of the collective, from 0; 0 where all transfers begin at once.
+    /// Phase of the collective, from 0; always 0 if all transfers begin at once.
     pub phase: u32,
     /// Sending rank of the instance.
     #[column(unit = "rank")]
@@ -85,27 +85,27 @@ pub struct TransferRow {
     pub src: HostId,
     /// Receiving host.
     pub dst: HostId,
-    /// Payload.
+    /// Payload of the transfer.
     #[column(unit = "B")]
     pub bytes: u64,
-    /// When all that it waited for was complete, and its flow started.
+    /// When all steps and transfers that it waited for were complete, and its flow started.
     pub start: Time,
-    /// When it was complete, as job.complete_at says; null: the run ended first.
+    /// When the transfer was complete, as defined by job.complete_at; null: the run ended first.
     pub end: Option<Time>,
-    /// What let it begin.
+    /// The condition that let it begin.
     #[column(skip)]
     #[computed(
         after_flow: Option<u64> = self.release.flow,
-        "flow_id of the transfer that was complete last of all that it waited for; null: it waited for none"
+        "flow_id of the last transfer to complete of those that it waited for; null: it waited for no transfer"
     )]
     #[computed(
         after_compute: Option<String> = self.release.computed.as_ref().map(ToString::to_string),
-        "labels of the computations between that transfer (or the start of the job) and its own start, written like `last_compute`; null: none"
+        "labels of the computations between the end of that transfer (or the start of the job) and its own start, in the form of `last_compute`; null: no computation"
     )]
     pub release: Release,
 }
 
-/// One row a round of an instance of a job, when it was complete or the run over.
+/// One row per round of an instance of a job, written when the round or the run ends.
 #[derive(Clone, Debug, PartialEq, Table)]
 #[table("rounds")]
 pub struct RoundRow {
@@ -115,25 +115,25 @@ pub struct RoundRow {
     pub instance: u32,
     /// Round of the instance, from 0.
     pub round: u64,
-    /// When its first step began at any rank, a computation or a transfer.
+    /// When the first step of the round began at any rank, with a computation or a transfer.
     pub start: Time,
-    /// When its last step was complete at all ranks; null: the run ended first.
+    /// When the last step of the round was complete at all ranks; null: the run ended first.
     #[computed(duration_ps: Option<Time> = self.end.map(|end| end - self.start), "end_ps - start_ps")]
     pub end: Option<Time>,
-    /// What was the last to be complete; of a round that is not complete, nothing.
+    /// The last transfer and computations to be complete; nothing for an unfinished round.
     #[column(skip)]
     #[computed(
         last_flow: Option<u64> = self.release.flow,
-        "flow_id of the transfer that completed last on the way to the end; null: none, or not complete"
+        "flow_id of the last transfer to complete before the end of the round; null: no transfer, or the round is not complete"
     )]
     #[computed(
         last_compute: Option<String> = self.release.computed.as_ref().map(ToString::to_string),
-        "labels of the computations that followed it up to the end, joined by +, 16 at most and how many more; null: none"
+        "labels of the computations between that transfer and the end of the round, joined by +: the first 16 and the number of further ones; null: no computation"
     )]
     pub release: Release,
 }
 
-/// One row an instance of a job, when its last round was complete or the run over.
+/// One row per instance of a job, written when its last round is complete or the run ends.
 #[derive(Clone, Debug, PartialEq, Table)]
 #[table("jobs")]
 pub struct InstanceRow {
@@ -141,18 +141,18 @@ pub struct InstanceRow {
     pub job: Arc<str>,
     /// Instance of the job, from 0.
     pub instance: u32,
-    /// Its ranks.
+    /// Number of its ranks.
     #[column(unit = "ranks")]
     pub ranks: u32,
-    /// Rounds that it is to do.
+    /// Number of rounds that it has to complete.
     #[column(unit = "rounds")]
     pub rounds: u64,
-    /// Rounds that are complete.
+    /// Number of complete rounds.
     #[column(name = "complete_rounds", unit = "rounds")]
     pub complete: u64,
-    /// When it was to start: job.start.
+    /// Planned start: job.start.
     pub start: Time,
-    /// When its last round was complete; null: the run ended first.
+    /// When the last round was complete; null: the run ended first.
     #[computed(
         duration_ps: Option<Time> = self.end.map(|end| end - self.start),
         "job completion time (JCT): end_ps - start_ps"
@@ -160,7 +160,7 @@ pub struct InstanceRow {
     pub end: Option<Time>,
 }
 
-/// One row a step of a job and a port that has sent data of it: what it put on that link.
+/// One row per step of a job and port: data of the step that the port put on its link.
 #[derive(Clone, Debug, PartialEq, Eq, Table)]
 #[table("job_links")]
 pub struct LoadRow {
@@ -168,16 +168,16 @@ pub struct LoadRow {
     pub job: Arc<str>,
     /// Label of the step, or of the operation.
     pub step: Arc<str>,
-    /// Name of the node that sent.
+    /// Name of the sending node.
     pub node: NodeId,
     /// Number of its port, from 0.
     pub port: Port,
     /// Name of the node at the other end of the link.
     pub peer: NodeId,
-    /// Data frames of the step's flows put on the link, those retransmitted included; not what still came of a flow that was over.
+    /// Data frames of the step's flows put on the link, retransmissions included; without frames sent after their flow had ended.
     #[column(unit = "frames")]
     pub frames: u64,
-    /// Bytes of these frames, headers included, preamble and gap not.
+    /// Bytes of these frames, with headers, without preamble and gap.
     #[column(unit = "B")]
     pub bytes: u64,
     /// Payload in these frames.
@@ -185,17 +185,17 @@ pub struct LoadRow {
     pub payload: u64,
 }
 
-/// One row a collective or point-to-point transfer of a job, when it was complete or the run over.
+/// One row per collective or point-to-point transfer of a job, written when it or the run ends.
 #[derive(Clone, Debug, PartialEq, Table)]
 #[table("collectives")]
 pub struct CollectiveRow {
-    /// Label of the job; its flows are those of group job/step.
+    /// Label of the job; its flows are in the groups JOB/STEP.
     pub job: Arc<str>,
     /// Label of the step, or of the operation.
     pub step: Arc<str>,
-    /// What was done, such as all-reduce or point-to-point.
+    /// Kind of the step, such as all-reduce or point-to-point.
     pub kind: &'static str,
-    /// How: ring, halving-doubling, pairwise, or direct (all transfers at once).
+    /// Algorithm: ring, halving-doubling, pairwise, or direct (all transfers at once).
     pub algorithm: &'static str,
     /// Index of the group of its flows.
     #[column(skip)]
@@ -204,41 +204,42 @@ pub struct CollectiveRow {
     pub instance: u32,
     /// Round of the instance, from 0.
     pub round: u64,
-    /// Number of the group of ranks (of a point-to-point transfer: of the pair) within the step, from 0.
+    /// Number of the group of ranks within the step, from 0; for a point-to-point transfer: number of the pair.
     pub communicator: u32,
-    /// Ranks of the group.
+    /// Number of ranks in the group.
     #[column(unit = "ranks")]
     pub ranks: u32,
     /// When all that it waited for was complete, and its first transfers started.
     pub start: Time,
-    /// When its last transfer was complete, as job.complete_at says; null: the run ended first.
+    /// When the last transfer was complete, as defined by job.complete_at; null: the run ended first.
     #[computed(duration_ps: Option<Time> = self.duration(), "end_ps - start_ps")]
     pub end: Option<Time>,
-    /// Transfers over the network, by phases that have begun.
+    /// Transfers over the network, in the phases that have begun.
     #[column(unit = "flows")]
     pub transfers: u64,
     /// Payload of these transfers.
     #[column(unit = "B")]
     pub bytes: u64,
-    /// Size of which bandwidths are quoted: the buffer of a rank; of an all-to-all-v the mean of what a rank sends, to itself and within
-    /// its server included.
+    /// Size that the bandwidths refer to: the buffer of a rank; for an all-to-all-v: the mean of all that a rank sends, to itself and
+    /// within its server included.
     #[column(unit = "B")]
     #[computed(
         algbw_bps: Option<f64> = self.bandwidth(self.size_bytes),
         unit = "b/s",
-        "algorithm bandwidth as nccl-tests has it: size_bytes over duration_ps; null: no time passed, or not complete"
+        "algorithm bandwidth as in nccl-tests: size_bytes / duration_ps; null: no time passed, or not complete"
     )]
     pub size_bytes: f64,
-    /// \[bytes\] What counts for the bus bandwidth.
+    /// \[bytes\] The size that counts for the bus bandwidth.
     #[column(skip)]
     #[computed(
         busbw_bps: Option<f64> = self.bandwidth(self.bus_bytes),
         unit = "b/s",
-        "bus bandwidth as nccl-tests has it: algbw_bps times 2 (n - 1)/n for all-reduce, (n - 1)/n for all-gather, reduce-scatter and \
-         all-to-all, 1 for point-to-point; of an all-to-all-v times the share that left the server"
+        "bus bandwidth as in nccl-tests: algbw_bps times 2 (n - 1)/n for all-reduce, (n - 1)/n for all-gather, reduce-scatter and \
+         all-to-all, 1 for point-to-point, and for an all-to-all-v the share of bytes that left the server"
     )]
     pub bus_bytes: f64,
-    /// What the busiest host needs for its frames of the transfers that have begun, with all of its links: no network takes less.
+    /// Lower bound of duration_ps in any network: time that the busiest host needs for its frames of the transfers that have begun, over
+    /// all its links.
     pub bound: Time,
 }
 

@@ -54,25 +54,26 @@ pub struct FlowIdentity {
     pub from: u64,
 }
 
-/// One row a queue pair of a message that goes over several: what it carried, when that was complete or the run over.
+/// One row per queue pair of a message that uses several queue pairs, written when the message or the run ends.
 #[derive(Clone, Debug, PartialEq, Table)]
 #[table("queue_pairs")]
 pub struct QueuePairRow {
-    /// The message: its flow in the table flows.
+    /// The message: its flow_id in the table flows.
     #[column(name = "flow_id")]
     pub id: u64,
     /// Number of the queue pair, from 0.
     #[column(name = "queue_pair")]
     pub pair: u32,
-    /// Segments of the message that it carried.
+    /// Segments of the message that this queue pair carried.
     #[column(unit = "segments")]
     pub segments: u64,
     /// Payload of these segments.
     #[column(unit = "B")]
     pub bytes: u64,
-    /// From the start of the message until the last of these bytes was received; null: it was not.
+    /// Time from the start of the message until the last of these bytes was received; null: not received.
     pub fct_last_byte: Option<Time>,
-    /// From the start of the message until the sender received the last acknowledgement of them; null: it did not, or there are none.
+    /// Time from the start of the message until the sender received the last acknowledgement of these bytes; null: not received, or
+    /// receivers do not acknowledge.
     pub fct_last_ack: Option<Time>,
     /// Data packets sent.
     #[column(unit = "packets")]
@@ -80,21 +81,22 @@ pub struct QueuePairRow {
     /// Payload received.
     #[column(unit = "B")]
     pub received: u64,
-    /// Data packets that arrived after a later one of this queue pair.
+    /// Data packets that arrived after a later packet of this queue pair.
     #[column(unit = "packets")]
     pub reordered: u64,
-    /// Data packets that arrived with congestion experienced (ECN).
+    /// Data packets that arrived with an ECN mark (congestion experienced).
     #[column(unit = "packets")]
     pub marked: u64,
     /// Data packets retransmitted.
     #[column(unit = "packets")]
     pub retransmitted: u64,
-    /// Data packets that the sender took for lost because later ones, or an answer to a probe, had come; go-back-n infers none, it goes back.
+    /// Data packets that the sender assumed lost because later packets, or the response to a probe, had arrived; always 0 with go-back-n,
+    /// which retransmits from the gap on.
     #[column(name = "inferred_lost", unit = "packets")]
     pub inferred: u64,
-    /// Timers that ran out, as of a flow.
+    /// Retransmission timeouts, counted as in the table flows.
     pub timeouts: u32,
-    /// complete, failed or unfinished, as of a flow.
+    /// complete, failed or unfinished, as in the table flows.
     pub state: State,
 }
 
@@ -120,11 +122,11 @@ impl QueuePairRow {
     }
 }
 
-/// One row a flow, when it was complete or the run over.
+/// One row per flow, written when the flow or the run ends.
 #[derive(Clone, Debug, PartialEq, serde::Serialize, serde::Deserialize, Table)]
 #[table("flows")]
 pub struct FlowRow {
-    /// Identity of the flow, unique in the run; a message over several queue pairs is one flow.
+    /// Number of the flow, unique in the run; a message over several queue pairs is one flow.
     #[column(name = "flow_id")]
     pub id: u64,
     /// Label of the flow's group in the scenario.
@@ -136,14 +138,14 @@ pub struct FlowRow {
     pub dst: HostId,
     /// Class (802.1Q priority) of the flow's data.
     pub class: Class,
-    /// Payload to be sent; of a stream: payload made available.
+    /// Payload of the flow; for a stream: payload made available so far.
     #[column(unit = "B")]
     pub bytes: u64,
     /// When the flow started.
     pub start: Time,
-    /// From the start until the last payload byte was received; null: it was not.
+    /// Time from the start until the last payload byte was received; null: not received.
     pub fct_last_byte: Option<Time>,
-    /// From the start until the sender received the last acknowledgement; null: it did not, or there are none.
+    /// Time from the start until the sender received the last acknowledgement; null: not received, or receivers do not acknowledge.
     pub fct_last_ack: Option<Time>,
     /// Data packets sent.
     #[column(unit = "packets")]
@@ -151,37 +153,37 @@ pub struct FlowRow {
     /// Payload received.
     #[column(unit = "B")]
     pub received: u64,
-    /// Data packets that arrived after a later one.
+    /// Data packets that arrived after a later packet of the flow.
     #[column(unit = "packets")]
     pub reordered: u64,
-    /// Data packets that arrived with congestion experienced (ECN).
+    /// Data packets that arrived with an ECN mark (congestion experienced).
     #[column(unit = "packets")]
     pub marked: u64,
-    /// Of a stream: payload that found the source's queue full and was never sent; not part of bytes.
+    /// Payload of a stream that was never sent, because the queue at its source was full; not part of bytes.
     #[column(name = "blocked_bytes", unit = "B")]
     pub blocked: u64,
     /// Data packets retransmitted.
     #[column(unit = "packets")]
     pub retransmitted: u64,
-    /// Data packets that the sender took for lost because later ones, or an answer to a probe, had come; go-back-n infers none, it goes back.
+    /// Data packets that the sender assumed lost because later packets, or the response to a probe, had arrived; always 0 with go-back-n,
+    /// which retransmits from the gap on.
     #[column(name = "inferred_lost", unit = "packets")]
     pub inferred: u64,
-    /// Timers that ran out: times that the flow made no progress for transport.timeout; with transport.recovery = rud, packets whose
-    /// acknowledgement had not come in that time.
+    /// Retransmission timeouts: how often the flow made no progress for transport.timeout; with transport.recovery = rud: packets that were
+    /// not acknowledged in that time.
     pub timeouts: u32,
-    /// What fct_last_byte_ps would have been in an idle network, exactly; null for a stream, for a message over several queue pairs, and
-    /// beyond 2^63 ps.
+    /// Exact value of fct_last_byte_ps in an idle network; null for a stream, for a message over several queue pairs, and beyond 2^63 ps.
     #[column(name = "ideal_fct_ps")]
     #[computed(
         slowdown: Option<f64> = self.fct_last_byte.zip(self.ideal).map(|(fct, ideal)| fct.0 as f64 / ideal.0 as f64),
-        "fct_last_byte_ps / ideal_fct_ps, of every flow whose last byte arrived, complete or not"
+        "fct_last_byte_ps / ideal_fct_ps, for each flow whose last byte arrived, complete or not"
     )]
     pub ideal: Option<Time>,
-    /// complete: the last acknowledgement (without acknowledgements: the last byte) was received; failed: more than transport.retries
-    /// timeouts in a row, or requests for credit that nobody answered; unfinished: the run ended first.
+    /// complete: the sender received the last acknowledgement (without acknowledgements: the receiver got the last byte); failed: more than
+    /// transport.retries timeouts in a row, or requests for credit without a response; unfinished: the run ended first.
     #[computed(
         waits_for: Option<&str> = self.state.waits_for(),
-        "what an unfinished flow waited for when the run ended, and where"
+        "cause and place of an unfinished flow's wait at the end of the run"
     )]
     pub state: State,
 }
@@ -212,7 +214,7 @@ impl State {
     }
 }
 
-/// One row a control message of a mechanism, when it was sent.
+/// One row per control message of a mechanism, written when it is sent.
 #[derive(Clone, Debug, PartialEq, Table)]
 #[table("control")]
 pub struct ControlRow {
@@ -222,18 +224,18 @@ pub struct ControlRow {
     pub kind: &'static str,
     /// Name of the node that sent it.
     pub node: NodeId,
-    /// Port that it concerns; null: it is for a host, not for a neighbour.
+    /// Port to whose neighbour it is addressed; null: it is addressed to a host.
     pub port: Option<Port>,
-    /// Class that it concerns or travels in, the lowest of several; null: the whole link.
+    /// Class that the message controls or travels in, the lowest of several; null: the whole link.
     pub class: Option<Class>,
-    /// Host that it is for; null: it is for the neighbour.
+    /// Host to which it is addressed; null: the neighbour.
     pub to: Option<HostId>,
-    /// What it says: of MAC control the pause time in quanta of 512 bit times.
+    /// Content of the message, which depends on its kind: of MAC control the pause time in quanta of 512 bit times.
     #[column(unit = "see kind")]
     pub value: u64,
 }
 
-/// One row a sample of the time series that the scenario asked for.
+/// One row per sample of a time series that `output` requests.
 #[derive(Clone, Debug, PartialEq, Table)]
 #[table("series")]
 pub struct SeriesRow {
@@ -241,24 +243,24 @@ pub struct SeriesRow {
     pub time: Time,
     /// Name of the node.
     pub node: NodeId,
-    /// Port, where the quantity belongs to one.
+    /// Port; null: the quantity belongs to no single port.
     pub port: Option<Port>,
-    /// Queue or class, where the quantity belongs to one.
+    /// Queue or class; null: the quantity belongs to no single queue.
     #[column(unit = "0 to 7")]
     pub queue: Option<u8>,
-    /// flow_id, where the quantity belongs to one.
+    /// Its flow_id; null: the quantity belongs to no single flow.
     pub flow: Option<u64>,
-    /// What was sampled: queue_bytes, held_bytes, sent_bytes, paused, flow_rate_bps, flow_received_bytes, or backlog_ with mean_bytes,
+    /// Sampled quantity: queue_bytes, held_bytes, sent_bytes, paused, flow_rate_bps, flow_received_bytes, or backlog_ with mean_bytes,
     /// mean_square_bytes2, max_bytes, empty_ps.
     pub quantity: &'static str,
-    /// queue_bytes: B waiting; held_bytes: B that a mechanism lets wait in the switch's isolation queues; sent_bytes: B since the last sample; paused:
-    /// 1; flow_rate_bps: b/s of payload sent since the last sample, what was retransmitted included; flow_received_bytes: B of payload
+    /// queue_bytes: B in the egress queue; held_bytes: B that wait in the switch's isolation queues; sent_bytes: B since the last sample;
+    /// paused: 1; flow_rate_bps: b/s of payload sent since the last sample, retransmissions included; flow_received_bytes: B of payload
     /// received since the flow's start; backlog_*: since the last sample, weighted by time, B, B², B and ps.
     #[column(unit = "see quantity")]
     pub value: u64,
 }
 
-/// One row a port of a switch or host: totals of the run.
+/// One row per port of a switch or host: totals of the run.
 #[derive(Clone, Debug, PartialEq, Table)]
 #[table("ports")]
 pub struct PortRow {
@@ -283,25 +285,25 @@ pub struct PortStats {
     /// Frames put on the link, MAC control included.
     #[column(unit = "frames")]
     pub tx_frames: u64,
-    /// Data frames put on the link, those in tx_cut_frames apart.
+    /// Data frames put on the link, without the trimmed packets in tx_cut_frames.
     #[column(unit = "frames")]
     pub tx_data_frames: u64,
-    /// Headers put on the link that are left of data frames whose payload a switch has cut off.
+    /// Trimmed packets put on the link: data packets whose payload a switch has removed.
     #[column(unit = "frames")]
     pub tx_cut_frames: u64,
-    /// Bytes put on the link, headers included, preamble and gap not.
+    /// Bytes put on the link, with headers, without preamble and gap.
     #[column(unit = "B")]
     pub tx_bytes: u64,
-    /// Pauses asked of the neighbour; refreshes and resumes not counted.
+    /// Pauses that this port requested from its neighbour, without refreshes and resumes.
     #[column(unit = "pauses")]
     pub pauses_sent: u64,
-    /// Pauses asked by the neighbour; refreshes and resumes not counted.
+    /// Pauses that the neighbour requested from this port, without refreshes and resumes.
     #[column(unit = "pauses")]
     pub pauses_received: u64,
-    /// Time during which at least one class was held by the neighbour.
+    /// Time during which the neighbour paused at least one class.
     #[column(name = "paused_ps", as = Time)]
     pub paused_ps: u64,
-    /// Frames that came in here and were dropped for want of memory.
+    /// Frames that arrived at this port and were dropped for want of memory.
     #[column(unit = "frames")]
     pub drop_frames: u64,
     /// Bytes of these frames.
@@ -310,56 +312,56 @@ pub struct PortStats {
     /// Frames that a mechanism dropped from the queues of this port.
     #[column(unit = "frames")]
     pub flushed_frames: u64,
-    /// Frames sent from here and lost by a fault of the link.
+    /// Frames that this port sent and a fault of the link lost.
     #[column(unit = "frames")]
     pub fault_frames: u64,
-    /// Data frames marked (ECN) on their way out of here.
+    /// Data frames that were marked (ECN) as they left by this port.
     #[column(unit = "frames")]
     pub marked_frames: u64,
-    /// Most bytes that waited for this port at once.
+    /// Largest number of bytes that waited for this port at once.
     #[column(unit = "B")]
     pub max_egress_bytes: u64,
-    /// Most bytes held in the node at once that had come in here.
+    /// Largest number of bytes in the node at once that had arrived at this port.
     #[column(unit = "B")]
     pub max_ingress_bytes: u64,
 }
 
-/// One row a switch: what a mechanism let wait in isolation queues before the egress queues, over the whole run.
+/// One row per switch: frames that waited in isolation queues before their egress queues, over the whole run.
 #[derive(Clone, Debug, PartialEq, Table)]
 #[table("switches")]
 pub struct SwitchRow {
     /// Name of the switch.
     #[computed(tier: Tier = Tier(self.node), "tier of the switch")]
     pub node: NodeId,
-    /// What waited in its isolation queues.
+    /// The frames that waited in its isolation queues.
     #[column(flatten)]
     pub isolated: IsolationStats,
 }
 
-/// What waited in the isolation queues of a switch, over the whole run and weighted by time.
+/// The frames that waited in the isolation queues of a switch, over the whole run and weighted by time.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Columns)]
 pub struct IsolationStats {
-    /// Frames that a mechanism let wait in an isolation queue before their egress queue.
+    /// Frames that waited in an isolation queue before their egress queue.
     #[column(name = "held_frames", unit = "frames")]
     pub frames: u64,
-    /// Most bytes that so waited at once.
+    /// Largest number of bytes in isolation queues at once.
     #[column(name = "held_max_bytes", unit = "B")]
     pub max_bytes: u64,
-    /// Mean over the run of what so waited.
+    /// Bytes in isolation queues, mean over the run's time.
     #[column(name = "held_mean_bytes", unit = "B")]
     pub mean_bytes: f64,
-    /// 99th percentile over the run's time of what so waited, rounded up by less than 1 %.
+    /// Bytes in isolation queues, 99th percentile over the run's time, rounded up by less than 1 %.
     #[column(name = "held_p99_bytes", unit = "B")]
     pub p99_bytes: u64,
-    /// 99.9th percentile over the run's time of what so waited, rounded up by less than 1 %.
+    /// Bytes in isolation queues, 99.9th percentile over the run's time, rounded up by less than 1 %.
     #[column(name = "held_p999_bytes", unit = "B")]
     pub p999_bytes: u64,
-    /// Time during which anything so waited.
+    /// Time during which any frame waited in an isolation queue.
     #[column(name = "held_ps", as = Time)]
     pub time_ps: u64,
 }
 
-/// One row a counter of a mechanism at a port that is not zero at the end of the run.
+/// One row per counter of a mechanism at a port, for counters that are not zero at the end of the run.
 #[derive(Clone, Debug, PartialEq, Table)]
 #[table("counters")]
 pub struct CounterRow {
@@ -367,9 +369,9 @@ pub struct CounterRow {
     pub node: NodeId,
     /// Number of the port, from 0.
     pub port: Port,
-    /// Mechanism that counted, by its table in the scenario.
+    /// Name of the mechanism (its table in the scenario).
     pub mechanism: &'static str,
-    /// What was counted.
+    /// Name of the counter.
     pub counter: &'static str,
     /// Its value at the end of the run.
     pub value: u64,
@@ -388,99 +390,100 @@ pub struct ActivityRow {
     pub node: Option<NodeId>,
 }
 
-/// A flow that another one met.
+/// Another flow, whose frames delayed a flow.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, serde::Serialize, serde::Deserialize, Columns)]
 pub struct FlowTag {
-    /// That other flow; null: another cause, or one of many.
+    /// flow_id of the flow whose data the port sent meanwhile, for the cause behind; null: another cause, or one of further flows that are not named.
     #[column(name = "behind_flow")]
     pub id: u64,
-    /// Label of its group.
+    /// Label of the group of that flow.
     #[column(name = "behind_group", as = Group)]
     pub group: u32,
 }
 
-/// One row a flow of `output.waits`, a port and a cause: what the flow waited for on the way to its last byte.
+/// One row per flow of `output.waits`, port and cause: time that the flow waited there before its last byte arrived.
 #[derive(Clone, Debug, PartialEq, Eq, Table)]
 #[table("waits")]
 pub struct WaitRow {
-    /// The flow.
+    /// flow_id of the waiting flow.
     #[column(name = "flow_id")]
     pub flow: u64,
     /// Label of its group.
     #[column(as = Group)]
     pub group: u32,
-    /// Name of the node where it waited.
+    /// Name of the node where the flow waited.
     pub node: NodeId,
-    /// Port for which it waited.
+    /// Port for which the flow waited.
     pub port: Port,
     /// Name of the node at the other end of the link.
     pub peer: NodeId,
-    /// paused: by the peer; behind: another flow's data was sent; control-frames: acknowledgements or control frames were sent; gate: shut
-    /// by a mechanism; credit: a mechanism let no frame of the queue start; lane: isolated before the queue; fabric: not yet through a
-    /// crossbar; receiver: in a slow receiver's buffer; sent-again: after it had come damaged over the link, or behind such a frame; at the
-    /// source: issue (messages posted before it were issued), rate-limit, window, held-at-source, acknowledgements (all was sent).
+    /// paused: by the peer; behind: the port sent another flow's data; control-frames: the port sent acknowledgements or control frames;
+    /// gate: closed by a mechanism; credit: a mechanism let no frame of the queue start; lane: in an isolation queue; fabric: before a
+    /// crossbar; receiver: in a slow receiver's buffer; sent-again: retransmitted on the link after damage, or behind such a frame; at the
+    /// source: issue (the interface issued messages posted before it), rate-limit, window, held-at-source, acknowledgements (all data was
+    /// sent).
     pub cause: &'static str,
-    /// Mechanism whose gate or isolation queue it was, by its table in the scenario.
+    /// Mechanism (its table in the scenario) that closed the gate or isolated the frames.
     #[column(name = "mechanism")]
     pub owner: Option<MechanismId>,
-    /// The flow whose packets were sent meanwhile, where that is the cause and it can be named.
+    /// The flow whose packets were sent meanwhile, for the cause `behind` if one flow can be named.
     #[column(flatten)]
     pub behind: Option<FlowTag>,
-    /// How long, in all.
+    /// Total time of these waits.
     #[column(name = "wait_ps")]
     pub time: Time,
 }
 
-/// One row a pause that was obeyed, with `output.pause_causes`, when it had ended or the run was over.
+/// One row per pause that a port obeyed, with `output.pause_causes`, written when the pause or the run ends.
 #[derive(Clone, Debug, PartialEq, Eq, serde::Serialize, serde::Deserialize, Table)]
 #[table("pauses")]
 pub struct PauseRow {
-    /// When the pause was asked for.
+    /// When the node requested the pause.
     pub asked: Time,
-    /// When it reached the neighbour.
+    /// When the request reached the neighbour.
     pub start: Time,
-    /// When it was over; null: not before the run was.
+    /// When the pause ended; null: it lasted until the end of the run.
     pub end: Option<Time>,
-    /// Name of the node that asked.
+    /// Name of the node that requested the pause.
     pub node: NodeId,
-    /// Port at which it asked.
+    /// Port by which it requested the pause.
     pub port: Port,
     /// Name of the node that was paused.
     pub peer: NodeId,
-    /// Port of it that was.
+    /// Port of that node that was paused.
     pub peer_port: Port,
-    /// Class that was; null: the whole link.
+    /// Class that was paused; null: the whole link.
     pub class: Option<Class>,
-    /// Who asked: a mechanism by its name, or a fault (slow-receiver, pause-storm).
+    /// Mechanism (its name) or fault (slow-receiver, pause-storm) that requested the pause.
     #[column(name = "cause", as = Asker)]
     pub owner: MechanismId,
-    /// Bytes in the node that had come in at the port in the class, when it asked; of a host: in its receive buffer.
+    /// Bytes in the node that had arrived at the port in that class, at the time of the request; at a host: bytes in its receive buffer.
     #[column(unit = "B")]
     pub ingress_bytes: u64,
-    /// The egress queue of the node at which most of what the pause waits for stood.
+    /// The egress queue of the node with most of the bytes that must leave before the pause ends.
     #[column(flatten)]
     pub behind: Option<Behind>,
 }
 
-/// What stood behind a pause.
+/// The queue that caused a pause.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, serde::Serialize, serde::Deserialize, Columns)]
 pub struct Behind {
-    /// Egress port of the node where most of what must leave before the pause ends stood in queues; null: none did.
+    /// Egress port of the node that held most of the queued bytes that must leave before the pause ends; null: none were queued.
     #[column(name = "behind_port")]
     pub port: Port,
-    /// The queue of it.
+    /// Queue of that port with most of these bytes.
     #[column(name = "behind_queue")]
     pub queue: Queue,
-    /// Name of the node at the other end of that link.
+    /// Name of the node at the other end of that port's link.
     #[column(name = "behind_peer")]
     pub to: NodeId,
-    /// How much stood there.
+    /// Bytes that waited there.
     #[column(name = "behind_bytes", unit = "B")]
     pub bytes: u64,
-    /// Since when something had waited for that port without a break.
+    /// Time since which frames had waited for that port without a break.
     #[column(name = "behind_since_ps")]
     pub since: Time,
-    /// 1: that queue was paused by its own neighbour then.
+    /// 1: the neighbour of that port had paused the queue at that time.
     #[column(name = "behind_paused")]
     pub paused: bool,
 }
