@@ -16,7 +16,7 @@ pub enum Signal {
     Timed,
     /// A MAC control frame that holds until the next one.
     OnOff,
-    /// On/off without a frame: takes the propagation delay and nothing else, as several simulators have it.
+    /// A pause or a resume without a frame: it takes the propagation delay and nothing else, as in several simulators.
     Ideal,
 }
 
@@ -41,15 +41,15 @@ impl Signal {
     }
 }
 
-/// What a pause threshold is compared with.
+/// Bytes that a pause threshold applies to.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 #[serde(rename_all = "kebab-case")]
 pub enum Counter {
-    /// Bytes that came in through a port; that port's neighbour is paused.
+    /// Bytes that arrived at a port; pauses the neighbour at that port.
     Ingress,
-    /// Bytes that wait for an egress port; the neighbours of all other ports are paused.
+    /// Bytes that wait for an egress port; pauses the neighbours at all other ports.
     Egress,
-    /// Bytes in an egress queue; those neighbours are paused whose frames join it, in the class in which these came.
+    /// Bytes in an egress queue; pauses the neighbours whose frames join it, in the class in which these arrived.
     Queue,
 }
 

@@ -6,7 +6,7 @@ use serde::{Deserialize, Serialize};
 /// The probability above the upper threshold of a RED curve.
 ///
 /// "Max Probability 1 %" names both the height that the curve reaches at its upper threshold and a probability that is never
-/// exceeded. The DCQCN paper and switches have the first, with 1 beyond it.
+/// exceeded. The DCQCN paper and switches use the first meaning, with 1 beyond it.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 #[serde(rename_all = "kebab-case")]
 pub enum AboveMaximum {

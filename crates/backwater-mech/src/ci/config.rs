@@ -10,17 +10,18 @@ use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 use zerocopy::{Immutable, IntoBytes, KnownLayout, TryFromBytes};
 
-/// Which packets in a congesting queue are marked.
+/// Packets in a congesting queue that are marked.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 #[serde(rename_all = "kebab-case")]
 pub enum CeMarking {
-    /// All that this port isolates.
+    /// All packets that this port isolates.
     Isolated,
-    /// Those of flows that this port itself has found to be congesting (local-create).
+    /// Packets of flows that this port itself has identified as congesting (local-create).
     Local,
-    /// The packet by which this port has found its flow to be congesting, once for each time that it is found. What a CIM or another port has isolated is not marked.
+    /// The packet by which this port identifies its flow as congesting, once for each time. Packets isolated because of a CIM or by another
+    /// port are not marked.
     Found,
-    /// None: what marks is `[ecn]`.
+    /// No packet; `[ecn]` may mark.
     None,
 }
 
@@ -54,59 +55,62 @@ pub enum CimType {
 #[parameters]
 #[derive(Clone, Debug)]
 pub struct Params {
-    /// For each of queues 0 to 7: 0 takes no part; k is the monitored, -k the congesting queue of traffic class k - 1. With `[[ci.at]]`, eight zeros switch it off at some switches.
+    /// Role of each of the queues 0 to 7: 0 has no role; k is a monitored queue and -k the congesting queue of traffic class k - 1. With
+    /// `[[ci.at]]`, eight zeros switch CI off at some switches.
     #[param(
         symbol = "queue-map", default = vec![0, 0, -4, 4, 0, 0, 0, 0], each = -8..=8, range_text = "8 of -8 to 8", alias = "queue-map",
         source = "IEEE 802.1Qcz-2023 49.4.1.2.5; the values: choice, 3 is common for RoCEv2",
         why = "there are traffic classes 1 to 8"
     )]
     pub queue_map: Vec<i8>,
-    /// Length of the monitored queue up to which no flow is found to be congesting.
+    /// Length of the monitored queue up to which no flow is identified as congesting.
     #[param(symbol = "Low", default = Bytes(10_000), range = Bytes::ZERO..=high, source = "simulations of P802.1Qcz, 2017 and 2018")]
     pub low: Bytes,
-    /// Length of the monitored queue above which every flow of which a packet comes is congesting, or what `above_high` says.
+    /// Length of the monitored queue above which each arriving packet makes its flow a congesting flow, or as `above_high` specifies.
     #[param(symbol = "High", default = Bytes(300_000), range = low.., source = "simulations of P802.1Qcz, 2017 and 2018")]
     pub high: Bytes,
-    /// Probability at `high`.
+    /// Probability that an arriving packet makes its flow a congesting flow, at `high`.
     #[param(
         symbol = "Pmax", default = 0.01, range = 0.0..=1.0, source = "simulations of P802.1Qcz, 2017 and 2018",
         why = "that is not a probability"
     )]
     pub pmax: f64,
-    /// Which packets above `high` find their flow: `all`, or with the probability `pmax`, which is then never exceeded.
+    /// Packets above `high` that make their flow a congesting flow: `all`, or with the probability `pmax`, which is then never exceeded.
     #[param(default = AboveMaximum::All, source = "choice; simulations of P802.1Qcz, 2018, name a Max Probability only")]
     pub above_high: AboveMaximum,
-    /// Weight of one arrival in the average length of the monitored queue that is compared with `low` and `high`. Absent: the length as it is.
+    /// Weight of one arrival in the average length of the monitored queue that is compared with `low` and `high`. Absent: no average, the
+    /// current length.
     #[param(symbol = "w", range = >0.0..=1.0, source = "choice; Floyd and Jacobson 1993 (RED): 0.002", why = "that is no weight of an average")]
     pub weight: Option<f64>,
-    /// Which packets in a congesting queue are marked (ECN): all that this port has `isolated`, those of flows that it has found itself (`local`), the one by which it has found its flow (`found`), or `none`.
+    /// Packets in a congesting queue that are marked (ECN): all that this port has `isolated`, those of flows that this port has identified
+    /// itself (`local`), the one packet by which it identified the flow (`found`), or `none`.
     #[param(default = CeMarking::Local, source = "choice; simulations of P802.1Qcz, 2018: marked once isolated, not said by whom")]
     pub ce_marking: CeMarking,
-    /// How flows stay in order that move between the queues: by `counters` for each flow, or by `markers` in the queues.
+    /// How flows that move between the queues stay in order: by `counters` for each flow, or by `markers` in the queues.
     #[param(default = FlowOrder::Counters, source = "choice; IEEE 802.1Qcz-2023 8.6.8.6 asks for order")]
     pub in_order: FlowOrder,
-    /// Whether neighbours upstream are told, and heeded. Without: local isolation only.
+    /// Whether switches send CIMs to their upstream neighbours and act on received ones. `false`: local isolation only.
     #[param(default = true, source = "IEEE 802.1Qcz-2023 clause 49; degrees of conformity: ICCRG, IETF 101")]
     pub cim: bool,
-    /// Whether hosts take part: they get CIMs, and send the flow in the priority of the congesting queue.
+    /// Whether hosts take part: they receive CIMs, and send the congesting flow in the priority of the congesting queue.
     #[param(default = false, source = "IEEE 802.1Qcz-2023 5.32: optional")]
     pub end_stations: bool,
-    /// Length of the congesting queue above which the neighbour upstream is told; 0 B: as soon as a flow is isolated.
+    /// Length of the congesting queue above which a CIM goes to the upstream neighbour; 0 B: as soon as a flow is isolated.
     #[param(symbol = "CIM_TH", default = Bytes(300_000), range = Bytes::ZERO.., up_to = "below the PFC threshold", source = "choice: high")]
     pub cim_threshold: Bytes,
     /// Least time between two CIMs for one flow.
     #[param(default = Time::us(10), range = Time::ZERO.., source = "choice")]
     pub cim_interval: Time,
-    /// CIMs that are sent for one congesting flow.
+    /// Most CIMs for one congesting flow.
     #[param(symbol = "max-cim-tx", default = 3, range = 0.., alias = "max-cim-tx", source = "IEEE 802.1Qcz-2023 49.4.1.2.7")]
     pub max_cim_tx: u16,
-    /// Octets of the flow's packet in each CIM; they lengthen it.
+    /// Octets of the flow's packet that each CIM carries; they lengthen it.
     #[param(
         symbol = "min-header-octets", default = Bytes(48), range = Bytes::ZERO..=Bytes(512), alias = "min-header-octets",
         source = "IEEE 802.1Qcz-2023 49.4.1.2.6", why = "a CIM returns 512 B of a packet at most"
     )]
     pub min_header_octets: Bytes,
-    /// Encapsulation of CIMs: `l2`, `ipv4` or `ipv6`. It decides their length.
+    /// Encapsulation of CIMs, which determines their length: `l2`, `ipv4` or `ipv6`.
     #[param(symbol = "cim-type", default = CimType::L2, alias = "cim-type", source = "IEEE 802.1Qcz-2023 49.3.6; l2: choice")]
     pub cim_type: CimType,
     /// Class of CIMs, 0 to 7.
@@ -115,7 +119,8 @@ pub struct Params {
         source = "IEEE 802.1Qcz-2023 49.4.1.1.2", why = "there is no such class, and 7 is served first"
     )]
     pub cim_tx_priority: u8,
-    /// How long what a CIM has isolated stays so after the congesting queue has become empty, and after the last CIM.
+    /// Time for which a flow that a CIM has isolated stays isolated, counted from the last CIM and from the time when the congesting queue
+    /// becomes empty.
     #[param(
         symbol = "ci-max-flow-life", default = Time::ms(1_000), range = Time::ZERO.., alias = "ci-max-flow-life",
         source = "IEEE 802.1Qcz-2023 49.4.1.1.3"

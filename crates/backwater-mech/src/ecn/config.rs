@@ -7,7 +7,7 @@ use backwater_net::{Bytes, Rate};
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
-/// When the queue is looked at.
+/// When a packet is compared with the length of its queue.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 #[serde(rename_all = "kebab-case")]
 pub enum At {
@@ -21,13 +21,14 @@ pub enum At {
 #[parameters]
 #[derive(Clone, Debug)]
 pub struct Params {
-    /// Queue length up to which nothing is marked.
+    /// Queue length up to which no packet is marked.
     #[param(symbol = "Kmin", default = Bytes(5_000), range = Bytes::ZERO..=kmax, source = "Zhu et al., SIGCOMM 2015")]
     pub kmin: Bytes,
-    /// Queue length from which everything is marked, or what `above_kmax` says. Equal to `kmin`: a step, marked above it.
+    /// Queue length from which each packet is marked, or as `above_kmax` specifies. Equal to `kmin`: a step, marked above it.
     #[param(symbol = "Kmax", default = Bytes(200_000), range = kmin.., source = "Zhu et al., SIGCOMM 2015")]
     pub kmax: Bytes,
-    /// Rate of the ports for which `kmin` and `kmax` are meant; at other rates both are in proportion. Absent: the same at all ports.
+    /// Port rate for which `kmin` and `kmax` are given; both scale in proportion at ports of other rates. Absent: the same values at all
+    /// ports.
     #[param(
         symbol = "C0", range = Rate(1).., source = "HPCC ns-3 configuration: 4 KB and 16 KB for each Gb/s",
         why = "no port has a rate of zero"
@@ -36,32 +37,32 @@ pub struct Params {
     /// Marking probability just below `kmax`.
     #[param(symbol = "Pmax", default = 0.01, range = 0.0..=1.0, source = "Zhu et al., SIGCOMM 2015", why = "that is not a probability")]
     pub pmax: f64,
-    /// What is marked from `kmax` on: `all`, or with the probability `pmax`, which is then never exceeded.
+    /// Marking from `kmax` on: `all` packets, or with the probability `pmax`, which is then never exceeded.
     #[param(
         default = AboveMaximum::All,
         source = "Zhu et al., SIGCOMM 2015: all; simulations of P802.1Qcz, 2018, name a Max Probability only"
     )]
     pub above_kmax: AboveMaximum,
-    /// Weight of one arrival in the average queue length that is compared with `kmin` and `kmax`. Absent: the length as it is.
+    /// Weight of one arrival in the average queue length that is compared with `kmin` and `kmax`. Absent: no average, the current length.
     #[param(
         symbol = "w", range = >0.0..=1.0,
         source = "choice: DCTCP and DCQCN mark by the length as it is; Floyd and Jacobson 1993 (RED): 0.002",
         why = "that is no weight of an average"
     )]
     pub weight: Option<f64>,
-    /// `enqueue` or `dequeue`.
+    /// When a packet is marked: as it joins the queue (`enqueue`) or leaves it (`dequeue`).
     #[param(default = At::Dequeue, source = "choice: HPCC ns-3 switch and htsim mark on departure")]
     pub mark_at: At,
     /// At dequeue: whether the departing packet counts as part of the queue (htsim: yes; htsim_uec and ns-3: no).
     #[param(default = false, source = "htsim's ECN queue: true; htsim_uec's composite queue and ns-3: false")]
     pub count_departing: bool,
-    /// Whether ports to hosts mark, too. `false`: only ports to switches do.
+    /// Whether ports to hosts mark packets, too. `false`: only ports to switches mark.
     #[param(
         default = true,
         source = "choice: all ports; htsim_uec (ultraethernet/uet-htsim 40ccb052): false where receivers give credit"
     )]
     pub host_ports: bool,
-    /// Classes that are marked, each 0 to 7. Absent: all.
+    /// Classes whose packets are marked, each 0 to 7. Absent: all.
     #[param(each = 0..=7, source = "choice", why = "there is no such class")]
     pub classes: Option<Vec<u8>>,
 }

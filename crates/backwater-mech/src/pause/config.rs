@@ -18,16 +18,19 @@ pub struct Params {
         source = "the study; IEEE 802.3 leaves it to the implementer"
     )]
     pub xoff: Bytes,
-    /// Bytes below which it may go on. Absent: `xoff` less 8 KB.
+    /// Bytes below which the link partner resumes. Absent: `xoff` less 8 KB.
     #[param(symbol = "XON", range = Bytes::ZERO..=xoff, source = "choice: two frames of 4 KB", why = "a pause would be lifted at once")]
     pub xon: Option<Bytes>,
-    /// Rate of the ports for which `xoff` and `xon` are meant; at other rates both are in proportion. Absent: the same at all ports.
+    /// Port rate for which `xoff` and `xon` are given; both scale in proportion at ports of other rates. Absent: the same values at all
+    /// ports.
     #[param(symbol = "C0", range = Rate(1).., source = "as `pfc.reference_rate`", why = "no port has a rate of zero")]
     pub reference_rate: Option<Rate>,
-    /// `ingress`: bytes that came in through a port, that port is paused; `egress`: bytes that wait for a port, all others are paused.
+    /// Bytes that the thresholds apply to. `ingress`: those that arrived at a port; pauses the neighbour at that port. `egress`: those that
+    /// wait for a port; pauses the neighbours at all other ports.
     #[param(default = Counter::Ingress, range_text = "ingress, egress", source = "choice")]
     pub counter: Counter,
-    /// `timed` (a frame with a pause time, refreshed at half of it), `on-off` (a frame that holds until the next) or `ideal` (no frame, propagation delay only).
+    /// How pauses are signalled: `timed` (a frame with a pause time, refreshed at half of it), `on-off` (a frame that holds until the next
+    /// one) or `ideal` (no frame, propagation delay only).
     #[param(default = Signal::Timed, source = "IEEE 802.3 annex 31B; ideal: as htsim")]
     pub signal: Signal,
     /// Pause time in each frame, in quanta of 512 bit times.
@@ -36,7 +39,7 @@ pub struct Params {
         source = "IEEE 802.3 annex 31B.2", why = "such a pause is none"
     )]
     pub quanta: u16,
-    /// Time from receipt of a frame until the receiver acts on it.
+    /// Time from the receipt of a PAUSE frame until the receiver obeys it.
     #[param(default = Time::ZERO, range = Time::ZERO.., source = "IEEE 802.3 annex 31B.3.7 bounds it from above")]
     pub response: Time,
 }

@@ -10,21 +10,21 @@ use backwater_net::{Bytes, Rate};
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
-/// What the watchdog does with a queue that has been paused for too long.
+/// Action of the watchdog on a queue that has been paused for too long.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 #[serde(rename_all = "kebab-case")]
 pub enum Action {
-    /// Drops what waits, and what comes.
+    /// Drops the waiting frames, and arriving ones until the queue is restored.
     Drop,
-    /// Sends it, whatever the neighbour asks.
+    /// Sends the frames in spite of the neighbour's pause.
     Forward,
 }
 
-/// How the pause threshold is found.
+/// How the pause threshold is determined.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 #[serde(rename_all = "kebab-case")]
 pub enum Threshold {
-    /// `xoff` and `xon`.
+    /// Fixed levels: `xoff` and `xon`.
     Static,
     /// `alpha` times the free shared memory.
     Dynamic,
@@ -34,16 +34,17 @@ pub enum Threshold {
 #[parameters]
 #[derive(Clone, Debug)]
 pub struct Params {
-    /// Classes under PFC, each 0 to 7.
+    /// Classes with PFC, each 0 to 7.
     #[param(
         default = vec![3], each = 0..=7, alias = "pfc-enabled-priorities",
         source = "choice: RoCEv2 deployments commonly use 3", why = "there is no such class"
     )]
     pub classes: Vec<u8>,
-    /// `static` (`xoff`, `xon`) or `dynamic` (`alpha` times the free shared memory).
+    /// Form of the pause threshold: `static` (`xoff`, `xon`) or `dynamic` (`alpha` times the free shared memory).
     #[param(default = Threshold::Static, source = "choice")]
     pub threshold: Threshold,
-    /// Rate of the ports for which `xoff`, `xon` and `alpha` are meant; at other rates all are in proportion. Absent: the same at all ports.
+    /// Port rate for which `xoff`, `xon` and `alpha` are given; they scale in proportion at ports of other rates. Absent: the same values
+    /// at all ports.
     #[param(
         symbol = "C0", range = Rate(1).., source = "HPCC ns-3 configuration: an alpha of 1/8 at 100 Gb/s, 1/2 at 400 Gb/s",
         why = "no port has a rate of zero"
@@ -55,19 +56,22 @@ pub struct Params {
         source = "the study; IEEE 802.1Q leaves it to the implementer"
     )]
     pub xoff: Option<Bytes>,
-    /// Static threshold: bytes below which it resumes. Absent: `xoff` less 8 KB.
+    /// Static threshold: bytes below which the class resumes. Absent: `xoff` less 8 KB.
     #[param(symbol = "XON", range = Bytes::ZERO..=xoff, source = "choice: two frames of 4 KB", why = "a pause would be lifted at once")]
     pub xon: Option<Bytes>,
-    /// Dynamic threshold: share of the free shared memory that one (port, class) may hold.
+    /// Dynamic threshold: a (port, class) is paused when it holds more than this times the free shared memory.
     #[param(symbol = "alpha", default = 0.125, range = 0.0..=64.0, source = "HPCC ns-3 switch-mmu: shift 3")]
     pub alpha: f64,
-    /// Dynamic threshold: how far the counter must fall below it before the class resumes.
+    /// Dynamic threshold: bytes that the counter must fall below the threshold before the class resumes.
     #[param(default = Bytes(3_000), range = Bytes::ZERO.., source = "HPCC ns-3 switch-mmu: 3 KB")]
     pub xon_offset: Bytes,
-    /// `ingress`: bytes of the class from one port, that port is paused (802.1Q); `egress`: bytes in one egress queue, all other ports are paused (a pure output-queued switch); `queue`: the same bytes, those are paused whose frames join it, in the class in which they came.
+    /// Bytes that the threshold applies to. `ingress`: those of a class that arrived at one port; pauses the neighbour at that port
+    /// (802.1Q). `egress`: those in one egress queue; pauses the neighbours at all other ports (a pure output-queued switch). `queue`: the
+    /// same bytes; pauses only neighbours whose frames join the queue, in the class in which they arrived.
     #[param(default = Counter::Ingress, source = "IEEE 802.1Q clause 36: ingress")]
     pub counter: Counter,
-    /// `timed` (a frame with a pause time, refreshed at half of it), `on-off` (a frame that holds until the next) or `ideal` (no frame, propagation delay only).
+    /// How pauses are signalled: `timed` (a frame with a pause time, refreshed at half of it), `on-off` (a frame that holds until the next
+    /// one) or `ideal` (no frame, propagation delay only).
     #[param(default = Signal::Timed, source = "IEEE 802.3 annex 31D; ideal: as htsim")]
     pub signal: Signal,
     /// Pause time in each frame, in quanta of 512 bit times.
@@ -76,19 +80,22 @@ pub struct Params {
         why = "such a pause is none"
     )]
     pub quanta: u16,
-    /// Time from receipt of a frame until the receiver acts on it.
+    /// Time from the receipt of a PFC frame until the receiver obeys it.
     #[param(default = Time::ZERO, range = Time::ZERO.., source = "IEEE 802.3 annex 31D bounds it from above")]
     pub response: Time,
-    /// Watchdog of switches: a queue that its neighbour pauses without a break for this long, and that is not empty, is given up. Absent: off.
+    /// Watchdog of switches: detection time. A queue that holds frames and that its neighbour pauses for this long without a break is
+    /// dropped or forwarded (`watchdog_action`). Absent: off.
     #[param(
         symbol = "T", range = Time(1).., source = "SONiC PFC watchdog: 200 ms; absent: choice, 802.1Q has none",
         why = "a watchdog that waits for no time would give up every queue"
     )]
     pub watchdog: Option<Time>,
-    /// Watchdog: the queue is restored when no frame that pauses or resumes it has come for this long, and no pause is in force. Absent: as long as `watchdog`.
+    /// Watchdog: quiet time before a queue is restored. For so long no frame may pause or resume the queue, and no pause may be in force.
+    /// Absent: as long as `watchdog`.
     #[param(symbol = "R", range = Time(1).., source = "SONiC PFC watchdog: as its detection time, 200 ms", why = "it would be restored at once")]
     pub watchdog_restore: Option<Time>,
-    /// Watchdog: `drop` (what waits is dropped, and what comes until it is restored) or `forward` (the queue sends in spite of the pause). With `lossless` the first frame dropped ends the run, and `forward` is refused.
+    /// Watchdog: `drop` (drops the waiting frames, and arriving ones until the queue is restored) or `forward` (the queue sends in spite of
+    /// the pause). With `lossless` the first dropped frame ends the run, and `forward` is an error.
     #[param(symbol = "action", default = Action::Drop, source = "SONiC PFC watchdog: drop")]
     pub watchdog_action: Action,
 }

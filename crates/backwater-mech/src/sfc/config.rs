@@ -11,43 +11,43 @@ use backwater_net::{Bytes, Rate};
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
-/// What a message stops at the source.
+/// Traffic that a message stops at the source.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 #[serde(rename_all = "kebab-case")]
 pub enum Granularity {
-    /// The packet's class.
+    /// The class of the packet that caused the message.
     Class,
-    /// The packet's flow.
+    /// The flow of the packet that caused the message.
     Flow,
 }
 
-/// Which egress queues are congestion points.
+/// Egress queues that are congestion points.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 #[serde(rename_all = "kebab-case")]
 pub enum Points {
-    /// Those that lead to a host: the last hop.
+    /// Queues of ports to hosts: the last hop.
     ToHosts,
-    /// All.
+    /// Queues of all ports.
     All,
 }
 
-/// Who acts on a message at the source.
+/// The node that acts on a message at the source.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 #[serde(rename_all = "kebab-case")]
 pub enum AtSource {
-    /// The host's NIC stops the class or the flow.
+    /// The host: its NIC stops the class or the flow.
     Host,
-    /// The source's ToR takes the message and pauses the class of the host's link by PFC; the host knows nothing of SFC.
+    /// The source's ToR: it consumes the message and pauses the class of the host's link by PFC; the host does not use SFC.
     Proxy,
-    /// The source's ToR takes the message and lets the packets that it names wait in an isolation queue of their own; the host knows nothing of it.
+    /// The source's ToR: it consumes the message and puts the packets that it names into an isolation queue; the host does not use SFC.
     Isolation,
 }
 
-/// What `isolation_threshold` bounds.
+/// Isolation queues whose bytes `isolation_threshold` limits.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 #[serde(rename_all = "kebab-case")]
 pub enum IsolationPer {
-    /// The isolation queues of each port and class by themselves.
+    /// The isolation queues of one port and class.
     Port,
     /// All isolation queues of the switch together: its congestion queue.
     Switch,
@@ -63,7 +63,7 @@ pub struct Params {
         source = "the study; see `backwater advise sfc`"
     )]
     pub threshold: Bytes,
-    /// Pause time. Absent: computed from the queue, (q - target) / C.
+    /// Pause time in a message. Absent: computed from the queue, (q - target) / C.
     #[param(
         symbol = "P", range = Time(1)..,
         range_text = "headroom / C (the document's, 4.8 us for three senders at 200 Gb/s; by our bound 5.9 or 6.6 us: studies/sfc-buffer) to (threshold + headroom) / C",
@@ -73,55 +73,59 @@ pub struct Params {
     /// Least time between two messages for one (source, queue). Absent: the pause time of the last message.
     #[param(range = Time::ZERO.., source = "SFC-AIDC 2025 (contribution on IEEE P802.1Qdw): the pause time")]
     pub min_interval: Option<Time>,
-    /// Queue length that a computed pause time aims at and below which sources resume. Absent: half of `threshold`.
+    /// Queue length for which a computed pause time aims, and below which sources resume. Absent: half of `threshold`.
     #[param(
         symbol = "target", range = Bytes::ZERO..=threshold, source = "SFC proxy contribution 2025 names it; half: choice",
         why = "a pause ends when the queue has fallen to the target"
     )]
     pub target: Option<Bytes>,
-    /// Whether a queue that has fallen below `target` lifts its pauses by a message.
+    /// Whether a message ends the pauses when the queue has fallen below `target`.
     #[param(default = false, source = "SFC proxy contribution 2025; default: choice")]
     pub resume: bool,
-    /// What a source stops: the packet's `class` or its `flow`.
+    /// Traffic that a source stops: the packet's `class` or its `flow`.
     #[param(default = Granularity::Class, source = "SFC-AIDC 2025 (contribution on IEEE P802.1Qdw): class")]
     pub granularity: Granularity,
-    /// Who acts on a message: the source `host` itself, or the switch that it is attached to: as its `proxy`, by PFC towards the host, or by `isolation` of what is congested in an isolation queue of the switch.
+    /// Node that acts on a message: the source `host` itself, or its ToR, either as its `proxy`, which pauses the host by PFC, or by
+    /// `isolation`, which puts packets for the congested queue into an isolation queue of the ToR.
     #[param(default = AtSource::Host, source = "SFC proxy contribution 2025 (IEEE P802.1Qdw); host: SFC-AIDC 2025")]
     pub at_source: AtSource,
-    /// With isolation: what may wait in isolation queues before a host's class is paused by PFC when more of it comes to wait. It resumes two frames below.
+    /// With isolation: bytes in isolation queues at which the ToR pauses a host's class by PFC, as soon as more of that class arrives. The
+    /// class resumes two frames below.
     #[param(
         symbol = "Tf", default = Bytes(200_000), range = Bytes::ZERO.., up_to = "below the PFC threshold, where PFC is on",
         source = "choice; SFC proxy contribution 2025 says that a congestion queue need not be large"
     )]
     pub isolation_threshold: Bytes,
-    /// What waits up to `isolation_threshold`: in the isolation queues of one `port` and class, or of the whole `switch`.
+    /// Isolation queues that `isolation_threshold` counts: those of one `port` and class, or of the whole `switch`.
     #[param(default = IsolationPer::Port, source = "choice; SFC proxy contribution 2025 has one congestion queue at the source's ToR")]
     pub isolation_per: IsolationPer,
-    /// With isolation: rate at which each isolation queue lets go what a pause has held back. Absent: as fast as the egress queue takes it.
+    /// With isolation: rate at which each isolation queue releases its packets after a pause. Absent: as fast as the egress queue accepts
+    /// them.
     #[param(symbol = "R", range = Rate(1_000_000).., source = "choice; SFC proxy contribution 2025 does not say how the congestion queue is served")]
     pub isolation_rate: Option<Rate>,
-    /// Whether the ToR of a paused source remembers the destination, and treats what its other hosts send there until the pause ends as if they had been told too.
+    /// Whether the ToR of a paused source stores the destination until the pause ends, and treats packets from its other hosts to that
+    /// destination as if these hosts had received the message, too.
     #[param(
         default = false,
         source = "SFC (Le et al., arXiv 2305.00538): caching near the source; off: choice, the study has none"
     )]
     pub cache: bool,
-    /// How a proxy's pause is signalled to the host: as `pfc.signal`, and the same where PFC is on.
+    /// How a proxy signals pauses to the host: values as in `pfc.signal`; must equal it where PFC is on.
     #[param(default = Signal::Timed, source = "IEEE 802.3 annex 31D: timed")]
     pub signal: Signal,
-    /// Pause time in each frame of a proxy, in quanta of 512 bit times; what lasts longer is refreshed at half of it.
+    /// Pause time in each frame of a proxy, in quanta of 512 bit times; a longer pause is refreshed at half of it.
     #[param(unit = "512 bit times", default = u16::MAX, range = 1..=65535, source = "IEEE 802.3 annex 31D", why = "such a pause is none")]
     pub quanta: u16,
     /// Which egress queues are congestion points: those `to-hosts`, or `all`.
     #[param(default = Points::ToHosts, source = "choice: incast is seen at the last hop")]
     pub points: Points,
-    /// Classes of packets that may cause a message, each 0 to 7.
+    /// Classes whose packets may cause a message, each 0 to 7.
     #[param(default = vec![3], each = 0..=7, source = "choice: RoCEv2 deployments commonly use 3", why = "there is no such class")]
     pub classes: Vec<u8>,
-    /// Class of the messages, 0 to 7.
+    /// Class of SFC messages, 0 to 7.
     #[param(default = 7, range = 0..=7, source = "choice: served first", why = "there is no such class, and 7 is served first")]
     pub message_class: u8,
-    /// Frame length of a message.
+    /// Frame length of an SFC message.
     #[param(
         default = Bytes(116), range = Bytes(64)..=Bytes(1 << 20),
         source = "choice: the encoding is not published; Ethernet, IPv4, UDP, 22 B and 48 B of the packet",
