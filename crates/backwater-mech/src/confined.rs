@@ -4,15 +4,15 @@ use backwater_derive::parameters;
 use backwater_net::hooks::{CheckCx, Finding};
 use backwater_net::packet::{Class, class_bits};
 
-/// Flows that a mechanism controls: those of these classes in these groups. It leaves all others alone: they have none of its rate
-/// limiters, its receivers do not answer them, and their frames carry none of its octets.
+/// Flows that a mechanism controls: those of these classes in these groups. It does not affect other flows: it does not limit their rates,
+/// its receivers do not respond to their packets, and their frames carry no headers of the mechanism.
 #[parameters]
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Confined {
-    /// Classes of the flows, each 0 to 7, as `[[flow]]` and `[[job]]` give them. Absent: all.
+    /// Classes of the flows, each 0 to 7, as in `[[flow]]` and `[[job]]`. Absent: all.
     #[param(each = 0..=7, source = "Backwater's own; IEEE 802.1Q clause 6.9.3 (priority)", why = "there is no such class")]
     pub classes: Option<Vec<u8>>,
-    /// Labels of the flows' groups; of the steps of a job `JOB/STEP`. Absent: all.
+    /// Labels of the flows' groups; steps of a job have the label `JOB/STEP`. Absent: all.
     #[param(range_text = "labels of flow groups", source = "Backwater's own")]
     pub groups: Option<Vec<String>>,
 }

@@ -38,10 +38,10 @@ const SMALL: usize = 1024;
 #[parameters]
 #[derive(Clone, Debug)]
 pub struct Params {
-    /// Pause of a flow after which it may take another path. Longer than paths differ in delay, nothing is reordered.
+    /// Gap between packets after which a flow may take another path. A gap longer than the difference of path delays prevents reordering.
     #[param(symbol = "delta", default = Time::us(50), range = Time::ZERO.., source = "choice; CONGA, SIGCOMM 2014: 500 us")]
     pub gap: Time,
-    /// Classes whose flows are switched so, each 0 to 7; others keep to ECMP. Absent: all.
+    /// Classes whose flows use flowlet switching, each 0 to 7; other classes use ECMP. Absent: all.
     #[param(each = 0..=7, source = "choice", why = "there is no such class")]
     pub classes: Option<Vec<u8>>,
 }

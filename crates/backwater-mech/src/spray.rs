@@ -32,13 +32,13 @@ use rand::RngExt;
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
-/// Over which path the next packet goes.
+/// Path of the next packet.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 #[serde(rename_all = "kebab-case")]
 pub enum Order {
-    /// One drawn for each packet.
+    /// A random one for each packet.
     Random,
-    /// The one after that of the packet before.
+    /// The one after that of the previous packet.
     RoundRobin,
 }
 
@@ -46,10 +46,10 @@ pub enum Order {
 #[parameters]
 #[derive(Clone, Debug)]
 pub struct Params {
-    /// `random` or `round-robin`.
+    /// Path of each packet: a `random` one of the equal-cost paths, or the next one (`round-robin`).
     #[param(default = Order::Random, source = "Dixit et al., INFOCOM 2013: random")]
     pub order: Order,
-    /// Classes that are sprayed, each 0 to 7; others keep to ECMP. Absent: all.
+    /// Classes whose packets are sprayed, each 0 to 7; other classes use ECMP. Absent: all.
     #[param(each = 0..=7, source = "choice", why = "there is no such class")]
     pub classes: Option<Vec<u8>>,
 }

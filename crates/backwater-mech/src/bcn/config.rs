@@ -14,21 +14,21 @@ use serde::{Deserialize, Serialize};
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 #[serde(rename_all = "kebab-case")]
 pub enum Sampling {
-    /// Intervals evenly between `sample - jitter` and `sample + jitter`.
+    /// Intervals uniform between `sample - jitter` and `sample + jitter`.
     Uniform,
-    /// Intervals evenly between `sample - jitter` and `sample`: shorter than the nominal on average.
+    /// Intervals uniform between `sample - jitter` and `sample`: shorter than the nominal on average.
     BelowNominal,
-    /// Each frame by itself, with probability size / `sample`.
+    /// Each frame independently, with probability size / `sample`.
     Bernoulli,
 }
 
-/// What decides whether a message is positive.
+/// What determines whether a message is positive.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 #[serde(rename_all = "kebab-case")]
 pub enum SignRule {
-    /// Fb: negative to any source, positive to tagged frames of this queue, none where Fb is 0.
+    /// Fb: negative to any source, positive to tagged frames of this queue, no message if Fb is 0.
     Fb,
-    /// The queue: above Qeq a message for every sample, else for tagged frames of this queue only.
+    /// The queue: above Qeq a message for each sample, otherwise only for tagged frames of this queue.
     Q,
 }
 
@@ -36,52 +36,55 @@ pub enum SignRule {
 #[parameters]
 #[derive(Clone, Debug)]
 pub struct Params {
-    /// Classes whose queues are congestion points, each 0 to 7. With `[[bcn.at]]`, an empty list switches those of one switch off.
+    /// Classes whose queues are congestion points, each 0 to 7. An empty list in a `[[bcn.at]]` switches the congestion points of its
+    /// switches off.
     #[param(default = vec![3], each = 0..=7, source = "choice: RoCEv2 deployments commonly use 3", why = "there is no such class")]
     pub classes: Vec<u8>,
-    /// CP: length at which the queue is to stand. Absent: a quarter of the memory of its port, where `switch.buffer_per` is `egress` or `queue`.
+    /// CP: queue length to maintain. Absent: a quarter of the memory of its port, where `switch.buffer_per` is `egress` or `queue`.
     #[param(
         symbol = "Qeq", range = Bytes(1).., up_to = "below the buffer", source = "document of 2007: B/4; of 2006: 24 KB",
         why = "a queue of nothing cannot be held"
     )]
     pub qeq: Option<Bytes>,
-    /// CP and RP: weight of the queue's change against its length.
+    /// CP and RP: weight of the queue's change relative to its length.
     #[param(symbol = "W", default = 2.0, range = 0.0..=1000.0, source = "documents of 2006 and 2007")]
     pub w: f64,
-    /// CP: accepted bytes between two samples, nominally.
+    /// CP: accepted bytes between two samples, the nominal value.
     #[param(
         symbol = "S_mean", default = Bytes(150_000), range = Bytes(1).., source = "document of 2006; of 2007: 75 KB",
         why = "every frame would be a sample"
     )]
     pub sample: Bytes,
-    /// CP: greatest random part of that.
+    /// CP: largest random deviation of the sampling interval from `sample`.
     #[param(default = Bytes(20_000), range = Bytes::ZERO..sample, source = "document of 2006", why = "an interval would be empty")]
     pub jitter: Bytes,
-    /// CP: `uniform` (sample ± jitter), `below-nominal` (sample - jitter to sample), or `bernoulli` (each frame with probability size / sample).
+    /// CP: sampling intervals: `uniform` (sample ± jitter), `below-nominal` (sample - jitter to sample), or `bernoulli` (each frame with
+    /// probability size / sample).
     #[param(default = Sampling::Uniform, source = "documents: 'on average'; below-nominal: calibrated on their results")]
     pub sampling: Sampling,
-    /// CP: whether Qoff is kept within ± Qeq.
+    /// CP: whether Qoff is limited to ± Qeq.
     #[param(default = true, source = "choice: the formulas of the gains imply it")]
     pub clamp_qoff: bool,
-    /// CP: whether Qdelta is kept within ± 2 Qeq.
+    /// CP: whether Qdelta is limited to ± 2 Qeq.
     #[param(default = true, source = "choice: the formulas of the gains imply it")]
     pub clamp_qdelta: bool,
-    /// CP: whether `fb` decides about the sign of a message, or the queue's length `q` against Qeq.
+    /// CP: what determines the sign of a message: `fb`, or the comparison of the queue's length `q` with Qeq.
     #[param(default = SignRule::Fb, source = "choice; q: the first contributions")]
     pub sign_rule: SignRule,
-    /// CP: queue length above which congestion is severe. Absent: three quarters of the memory of its port, where `switch.buffer_per` is `egress` or `queue`.
+    /// CP: queue length above which congestion is severe. Absent: three quarters of the memory of its port, where `switch.buffer_per` is
+    /// `egress` or `queue`.
     #[param(
         symbol = "Qsc", range = qeq.., up_to = "the buffer", source = "choice: calibrated on the document of 2007",
         why = "severe congestion begins above the equilibrium"
     )]
     pub qsc: Option<Bytes>,
-    /// CP: whether severe congestion sends BCN(0,0), which stops a source. Goes before `bcn_max`.
+    /// CP: whether severe congestion sends BCN(0,0), which stops a source. It takes precedence over `bcn_max`.
     #[param(default = false, source = "off in both documents")]
     pub bcn_00: bool,
     /// CP: whether severe congestion sends BCN(MAX), the strongest decrease.
     #[param(default = false, source = "off in the document of 2006, on in that of 2007")]
     pub bcn_max: bool,
-    /// CP: how many times as often samples are taken in severe congestion. 1: oversampling is off.
+    /// CP: factor by which severe congestion increases the sampling rate. 1: oversampling is off.
     #[param(
         default = 1, range = 1..=1000, source = "off in both documents; 2007 shows it without a number",
         why = "there would be no samples"
@@ -96,10 +99,10 @@ pub struct Params {
         why = "such a message is no Ethernet frame"
     )]
     pub message_size: Bytes,
-    /// RP: time from the arrival of a message to its effect.
+    /// RP: time from the arrival of a message until it takes effect.
     #[param(default = Time::ZERO, range = Time::ZERO.., source = "document of 2006: 1 us")]
     pub response_time: Time,
-    /// RP: unit of an increase, for a literal `gi`.
+    /// RP: unit of an increase, if `gi` is given.
     #[param(symbol = "Ru", default = Rate(1_000_000), range = Rate(0).., source = "documents of 2006 and 2007")]
     pub ru: Rate,
     /// RP: increase in units of `ru` for each `gain_unit` of Fb. Absent: by formula, a tenth of the line rate for the strongest message.
@@ -108,34 +111,34 @@ pub struct Params {
     /// RP: relative decrease for each `gain_unit` of Fb. Absent: by formula, one half for the strongest message.
     #[param(symbol = "Gd", range = 0.0.., source = "document of 2006 prints 0.00609 for a frame of 1500 B")]
     pub gd: Option<f64>,
-    /// RP: bytes for which literal gains are given.
+    /// RP: number of bytes of Fb to which the gains `gi` and `gd` apply.
     #[param(default = Bytes(1_500), range = Bytes(1).., source = "documents of 2006 and 2007: frames of 1500 B", why = "gains for nothing")]
     pub gain_unit: Bytes,
-    /// RP: least rate.
+    /// RP: least rate of a flow.
     #[param(
         symbol = "Rmin", default = Rate(1_000_000), range = Rate(1).., up_to = "the line rate", source = "choice: Ru",
         why = "a flow at rate zero never sends again"
     )]
     pub min_rate: Rate,
-    /// RP: rate from which the first message decreases. Absent: the line rate.
+    /// RP: rate that the first message decreases. Absent: the line rate.
     #[param(range = min_rate.., up_to = "the line rate", source = "choice: calibrated on the document of 2007")]
     pub initial_rate: Option<Rate>,
-    /// RP: greatest time of a first STOP.
+    /// RP: longest duration of a first STOP.
     #[param(symbol = "Tmax", default = Time::us(100), range = Time::ZERO.., source = "choice: no document gives it")]
     pub stop_time: Time,
-    /// RP: greatest time of any STOP, however often repeated.
+    /// RP: longest duration of any STOP, however often repeated.
     #[param(default = Time::ms(10), range = stop_time.., source = "choice: no document gives it")]
     pub stop_time_max: Time,
-    /// RP: after a first STOP the rate is the line rate divided by this.
+    /// RP: divisor of the line rate that gives the rate after a first STOP.
     #[param(symbol = "K", default = 10, range = 1..=1_000_000, source = "choice: no document gives it", why = "that divides by nothing")]
     pub restart_divisor: u32,
-    /// RP: added to the rate every `self_increase_interval` without any message. 0 b/s: self-increase is off.
+    /// RP: increase of the rate after each `self_increase_interval` without a message. 0 b/s: self-increase is off.
     #[param(default = Rate(0), range = Rate(0).., source = "off in both documents")]
     pub self_increase: Rate,
     /// RP: time between two self-increases.
     #[param(default = Time::ms(1), range = Time(1).., source = "choice", why = "a timer of zero never ends")]
     pub self_increase_interval: Time,
-    /// RP: it ends when no message has come for this long. Absent: never.
+    /// RP: time without a message after which a reaction point ends. Absent: it never ends.
     #[param(range = Time(1).., source = "choice: off", why = "a reaction point would never begin")]
     pub ageing: Option<Time>,
 }

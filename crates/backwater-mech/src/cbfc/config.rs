@@ -13,28 +13,29 @@ use backwater_net::{Bytes, Rate};
 #[parameters]
 #[derive(Clone, Debug)]
 pub struct Params {
-    /// Credits of each class at each sender of a link: what of it may be in the receiver's buffer and on the way.
+    /// Credits of each class at the sender of a link. They limit how much of the class may be in flight and in the receiver's buffer.
     #[param(symbol = "CL", range = 1..=1_048_575, source = "SAI: credit limit; the receiver's buffer", why = "counters have 20 bits")]
     pub credits: u32,
-    /// Rate of the links for which `credits` and `port_credits` are meant; at other rates they are in proportion. Absent: the same on all links.
+    /// Link rate for which `credits` and `port_credits` are given; both scale in proportion on links of other rates. Absent: the same
+    /// values on all links.
     #[param(symbol = "C0", range = Rate(1).., source = "as `pfc.reference_rate`", why = "no link has a rate of zero")]
     pub reference_rate: Option<Rate>,
-    /// Credits of all classes of a link together. Absent: no limit of its own.
+    /// Credits of all classes of a link together. Absent: only the limits of the classes apply.
     #[param(symbol = "CL_p", range = 1..=1_048_575, source = "SAI: port credit limit", why = "counters have 20 bits")]
     pub port_credits: Option<u32>,
     /// Bytes of one credit.
     #[param(default = Bytes(128), range = Bytes(1)..=Bytes(65_536), source = "SAI: credit size", why = "packets are counted in credits")]
     pub credit_size: Bytes,
-    /// Bytes that are added to each packet before it is counted in credits.
+    /// Bytes that are added to each packet before its credits are counted.
     #[param(default = Bytes::ZERO, range = Bytes::ZERO..=Bytes(127), source = "SAI: packet overhead, -16 to 127")]
     pub overhead: Bytes,
-    /// Classes under credit, each 0 to 7. Absent: all.
+    /// Classes with credit-based flow control, each 0 to 7. Absent: all.
     #[param(each = 0..=7, source = "SAI: lossless virtual channels", why = "there is no such class")]
     pub classes: Option<Vec<u8>>,
-    /// Least bytes of the line between two CF_Updates.
+    /// Least distance between two CF_Updates, in bytes at the line rate.
     #[param(symbol = "CF_MIN_SPACING", default = Bytes(6_400), range = Bytes(800).., source = "SAI: CF update minimum spacing", why = "SAI: at least 800 B")]
     pub cf_min_spacing: Bytes,
-    /// Bytes of the line after which a CF_Update is repeated.
+    /// Distance after which a CF_Update is repeated, in bytes at the line rate.
     #[param(
         symbol = "CF_MAX_SPACING", default = Bytes(262_144), range = Bytes(16_384)..=Bytes(1_048_576), source = "SAI: CF update maximum spacing", why = "SAI: 16 KiB to 1 MiB"
     )]

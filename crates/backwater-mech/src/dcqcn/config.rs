@@ -8,13 +8,13 @@ use backwater_net::{Bytes, Rate};
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
-/// Which reaction point.
+/// Reaction point to use.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 #[serde(rename_all = "kebab-case")]
 pub enum Law {
-    /// As the paper writes it.
+    /// As in the paper.
     Paper,
-    /// Timer-driven, as the public ns-3 code has it.
+    /// Timer-driven, as in the public ns-3 code.
     Ns3,
 }
 
@@ -22,13 +22,13 @@ pub enum Law {
 #[parameters]
 #[derive(Clone, Debug)]
 pub struct Params {
-    /// `paper` (as published) or `ns3` (decreases on a timer, marks echoed in acknowledgements).
+    /// Reaction point: `paper` (as published) or `ns3` (decreases on a timer, marks echoed in acknowledgements).
     #[param(default = Law::Paper, source = "choice")]
     pub law: Law,
     /// NP: least time between two CNPs of one flow.
     #[param(symbol = "N", default = Time::us(50), range = Time::ZERO.., source = "SIGCOMM 2015 section 3.1")]
     pub cnp_interval: Time,
-    /// NP: whether marks seen within the interval cause one CNP at its end.
+    /// NP: whether marks that arrive within the interval cause one CNP at its end.
     #[param(default = false, source = "choice; htsim: true")]
     pub cnp_trailing: bool,
     /// NP: class of CNPs, 0 to 7; absent: the class of the marked packet.
@@ -40,13 +40,13 @@ pub struct Params {
         why = "such a CNP is no Ethernet frame"
     )]
     pub cnp_size: Bytes,
-    /// Gain of alpha.
+    /// Gain of alpha, the estimate of congestion.
     #[param(
         symbol = "g", default = 1.0 / 256.0, range = >0.0..=1.0, source = "SIGCOMM 2015 section 5",
         why = "such a gain does nothing or overshoots"
     )]
     pub g: f64,
-    /// Time without CNP after which alpha decays.
+    /// Time without a CNP after which alpha decays.
     #[param(
         symbol = "K", default = Time::us(55), range = Time(1).., source = "SIGCOMM 2015 section 3.1",
         why = "a timer of zero never ends"
@@ -70,28 +70,29 @@ pub struct Params {
     /// Hyper increase of the target rate.
     #[param(symbol = "Rhai", default = Rate(400_000_000), range = Rate(0).., alias = "rpg-hai-rate", source = "choice: 10 x Rai")]
     pub rhai: Rate,
-    /// Least rate.
+    /// Least rate of a flow.
     #[param(
         default = Rate(100_000_000), range = Rate(1).., up_to = "the line rate", alias = "rpg-min-rate",
         source = "ns3-rdma config: 100 Mb/s", why = "a flow at rate zero never sends again"
     )]
     pub min_rate: Rate,
-    /// Whether a CNP sets Rt = Rc always, or (`ns3` only) not before the first increase since the last cut.
+    /// Whether a CNP always sets Rt = Rc. `false` (`ns3` only): not before the first increase since the last decrease.
     #[param(default = true, source = "SIGCOMM 2015; HPCC ns-3 config: false")]
     pub clamp_target: bool,
-    /// `ns3`: time between looks at whether a mark has come, at each of which the rate is cut at most once.
+    /// `ns3`: time between two checks for marks; each check decreases the rate at most once.
     #[param(default = Time::us(4), range = Time(1).., source = "HPCC ns-3 config: 4 us", why = "a timer of zero never ends")]
     pub decrease_interval: Time,
     /// `paper`: whether stage F still counts as fast recovery (`max <= F` instead of `max < F`).
     #[param(default = false, source = "SIGCOMM 2015: false; htsim: true")]
     pub recover_through_f: bool,
-    /// `paper`: whether timers run, and alpha decays, before a flow's first CNP.
+    /// `paper`: whether timers run and alpha decays before a flow's first CNP.
     #[param(default = false, source = "choice; htsim: true")]
     pub timers_from_start: bool,
-    /// `paper`: one alpha for all flows of the run instead of one per queue pair. Only to reproduce results that were made so.
+    /// `paper`: one alpha for all flows of the run instead of one per queue pair. Only to reproduce results of simulators that share alpha.
     #[param(default = false, source = "SIGCOMM 2015: false; htsim: true")]
     pub shared_alpha: bool,
-    /// `paper`: whether the alpha timer starts anew when it has run out. If not, alpha decays with every packet from then on until the next CNP; a slip of a public simulator, for experiments on results that it produced.
+    /// `paper`: whether the alpha timer restarts when it expires. `false`: alpha then decays with each packet until the next CNP. This is
+    /// an error of a public simulator, only to examine its results.
     #[param(default = true, source = "SIGCOMM 2015: true; public UEC htsim: false")]
     pub alpha_timer_restarts: bool,
 }

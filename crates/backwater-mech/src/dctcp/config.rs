@@ -8,13 +8,13 @@ use backwater_net::hooks::{CheckCx, Claims, Finding, Ineffective, Needs, Preset,
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
-/// Which algorithm.
+/// Algorithm to use.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 #[serde(rename_all = "kebab-case")]
 pub enum Law {
-    /// That of the RFC, in a window as TCP's.
+    /// That of the RFC, with a window as in TCP.
     Rfc8257,
-    /// That of the public ns-3 code, in a rate.
+    /// That of the public ns-3 code, with a rate.
     Ns3,
 }
 
@@ -22,31 +22,31 @@ pub enum Law {
 #[parameters]
 #[derive(Clone, Debug)]
 pub struct Params {
-    /// `rfc8257` (a window, as TCP's) or `ns3` (a rate and the window that belongs to it, as in the HPCC ns-3 code).
+    /// Algorithm: `rfc8257` (a window, as in TCP) or `ns3` (a rate and a window derived from it, as in the HPCC ns-3 code).
     #[param(default = Law::Rfc8257, source = "choice")]
     pub law: Law,
-    /// Gain of the estimate of how much is marked.
+    /// Gain of alpha, the estimate of the marked share.
     #[param(
         symbol = "g", default = 1.0 / 16.0, range = >0.0..=1.0, source = "RFC 8257 section 4.2",
         why = "such a gain never learns or overshoots"
     )]
     pub g: f64,
-    /// Estimate of how much is marked before anything is known.
+    /// Value of alpha, the estimate of the marked share, for a new flow.
     #[param(symbol = "DCTCP.Alpha at first", default = 1.0, range = 0.0..=1.0, source = "RFC 8257 section 3.3")]
     pub initial_alpha: f64,
     /// Window of a new flow, in packets of full length.
     #[param(symbol = "IW", default = 10, range = 1.., source = "RFC 6928: 10", why = "a flow without a window never sends")]
     pub initial_window: u32,
-    /// Narrowest window after a mark or a reported gap, in packets of full length. After a timeout it is one packet.
+    /// Narrowest window after a mark or a reported gap, in packets of full length. After a timeout the window is one packet.
     #[param(default = 2, range = 1.., source = "RFC 5681 equation 4: 2", why = "a flow without a window never sends")]
     pub min_window: u32,
-    /// `ns3`: round trip of the idle network, for all flows alike; a little more than the longest. The window is what is sent in it.
+    /// `ns3`: round-trip time of the idle network, one value for all flows; a little above the longest. The window is rate x this.
     #[param(symbol = "T", default = Time::us(13), range = Time(1).., source = "HPCC: 13 us, for its fat tree", why = "a flow without a window never sends")]
     pub base_rtt: Time,
     /// `ns3`: additive increase of the rate.
     #[param(symbol = "R_AI", default = Rate(1_000_000_000), range = Rate(0).., source = "HPCC ns-3 code; its run.py: a packet of 1000 B per 13 us")]
     pub r_ai: Rate,
-    /// `ns3`: least rate.
+    /// `ns3`: least rate of a flow.
     #[param(
         default = Rate(100_000_000), range = Rate(1).., up_to = "the line rate",
         source = "HPCC ns-3 code; its config: 1 Gb/s", why = "a flow at rate zero never sends again"

@@ -4,19 +4,19 @@ use backwater_derive::parameters;
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
-/// How a sender chooses the value of the next packet.
+/// How a sender chooses the entropy value of the next packet.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 #[serde(rename_all = "kebab-case")]
 pub enum Policy {
-    /// All values in turns, in an order that changes after each pass.
+    /// All values in turn, in an order that changes after each pass.
     Oblivious,
-    /// The same, passing over values that were marked, cut or lost.
+    /// The same, but values whose packets were marked, trimmed or lost are skipped.
     Bitmap,
-    /// Values that came through unmarked once more, of the last eight; otherwise one by chance.
+    /// Values of the last eight whose packets arrived unmarked, once more each; otherwise a random value.
     Reps,
-    /// All values that came through unmarked once more, in their order; otherwise one by chance.
+    /// All values whose packets arrived unmarked, once more each and in their order; otherwise a random value.
     Recycled,
-    /// These; where there are none, as `bitmap`.
+    /// As `recycled` while values are available, otherwise as `bitmap`.
     Mixed,
 }
 
@@ -24,15 +24,16 @@ pub enum Policy {
 #[parameters]
 #[derive(Clone, Debug)]
 pub struct Params {
-    /// `oblivious`, `bitmap`, `reps`, `recycled` or `mixed`.
+    /// How a sender chooses the entropy value of each packet: `oblivious`, `bitmap`, `reps`, `recycled` or `mixed`.
     #[param(default = Policy::Mixed, source = "uet-htsim: mixed")]
     pub policy: Policy,
-    /// Number of values: a power of two.
+    /// Number of entropy values: a power of two.
     #[param(
         symbol = "P", default = 64, range = 1..=65536, source = "uet-htsim: -paths, 64", why = "a value has 16 bits"
     )]
     pub values: u32,
-    /// Whether the answer to a cut packet counts before the packet is retransmitted. `false`: after that, if it may go at once, as in `htsim_uec`.
+    /// Whether the NACK for a trimmed packet counts before the packet is retransmitted. `false`: after the retransmission, if that may
+    /// leave at once, as in `htsim_uec`.
     #[param(default = true, source = "choice: as acknowledgements count; uet-htsim, UecSrc::processNack: false")]
     pub cut_counts_first: bool,
 }

@@ -9,13 +9,13 @@ use backwater_net::hooks::{CheckCx, Finding};
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
-/// What packets tell of the links on their way.
+/// Information that packets carry about the links of their path.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 #[serde(rename_all = "kebab-case")]
 pub enum Telemetry {
-    /// A record of each hop, of which the sender makes its load.
+    /// A record of each hop, from which the sender computes the load.
     Int,
-    /// The load of the busiest hop, as switches keep it.
+    /// The load of the busiest hop, which switches compute.
     Pint,
 }
 
@@ -23,19 +23,19 @@ pub enum Telemetry {
 #[parameters]
 #[derive(Clone, Debug)]
 pub struct Params {
-    /// `int` (a record of each hop) or `pint` (the load of the busiest, in an octet or two).
+    /// Information that packets carry: `int` (a record of each hop) or `pint` (the load of the busiest hop, in one or two octets).
     #[param(default = Telemetry::Int, source = "SIGCOMM 2019; PINT, SIGCOMM 2020: pint")]
     pub telemetry: Telemetry,
-    /// Round trip of the idle network, for all flows alike; a little more than the longest.
+    /// Round-trip time of the idle network, one value for all flows; a little above the longest.
     #[param(
         symbol = "T", default = Time::us(13), range = Time(1)..,
         source = "SIGCOMM 2019: 13 us, for its fat tree", why = "loads are measured against it"
     )]
     pub base_rtt: Time,
-    /// Share of the busiest link that flows are to use.
+    /// Target utilisation of the busiest link, as a share of its rate.
     #[param(symbol = "eta", default = 0.95, range = >0.0..=1.0, source = "SIGCOMM 2019")]
     pub eta: f64,
-    /// Additive increases in a row, a round trip each, before a multiplicative one; 0: all are multiplicative.
+    /// Consecutive additive increases, one per round trip, before a multiplicative increase; 0: all increases are multiplicative.
     #[param(symbol = "maxStage", default = 5, range = 0.., source = "SIGCOMM 2019; HPCC ns-3 config: 0")]
     pub max_stage: u32,
     /// Additive increase of the rate.
@@ -45,19 +45,22 @@ pub struct Params {
         why = "flows that share a link would never become equal"
     )]
     pub r_ai: Rate,
-    /// Least rate.
+    /// Least rate of a flow.
     #[param(
         default = Rate(100_000_000), range = Rate(1).., up_to = "the line rate",
         source = "HPCC ns-3 code; its config: 1 Gb/s", why = "a flow at rate zero never sends again"
     )]
     pub min_rate: Rate,
-    /// `int`: records count bytes in so many times 128 B and queues in so many times 80 B, both rounded down; 0: to the byte.
+    /// `int`: units of the records: bytes in multiples of this x 128 B, and queue lengths in multiples of this x 80 B, both rounded down;
+    /// 0: exact bytes.
     #[param(symbol = "INT_MULTI", default = 0, range = 0..=1000, source = "choice; HPCC ns-3 run.py: 1 per 25 Gb/s")]
     pub int_multi: u32,
-    /// `pint`: what loads are powers of. Nearer to 1 they are finer, and take more octets: 1 from 1.05 on, 2 below.
+    /// `pint`: base of the powers that encode loads. A base nearer to 1 is more precise and takes more octets: 1 octet from 1.05 on, 2
+    /// below.
     #[param(symbol = "b", default = 1.05, range = >1.0..=2.0, source = "PINT, SIGCOMM 2020: 1.05; HPCC ns-3 config: 1.01", why = "all powers of 1 are 1")]
     pub pint_base: f64,
-    /// `pint`: the bytes that a port makes its load of. `all` that it has sent since the data packet before; `last`: those of the frame before, acknowledgements included, as in the HPCC ns-3 code.
+    /// `pint`: bytes from which a port computes its load: `all` that it has sent since the last data packet, or `last`: those of the last
+    /// frame, acknowledgements included, as in the HPCC ns-3 code.
     #[param(default = pint::Counts::All, source = "PINT, SIGCOMM 2020: all; HPCC ns-3 code, switch-node.cc: last")]
     pub pint_counts: pint::Counts,
 }

@@ -44,13 +44,13 @@ pub(super) fn decode(power: u64, base: f64) -> f64 {
     base.powf(power as f64) / M
 }
 
-/// What of its bytes a port makes its load of.
+/// Bytes from which a port computes its load.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 #[serde(rename_all = "kebab-case")]
 pub enum Counts {
-    /// All since the data packet before.
+    /// All bytes since the last data packet.
     All,
-    /// The frame before, whatever it is: the HPCC ns-3 code's.
+    /// The bytes of the last frame of any kind, as in the HPCC ns-3 code.
     Last,
 }
 

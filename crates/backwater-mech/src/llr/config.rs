@@ -10,28 +10,28 @@ use backwater_net::{Bytes, Rate};
 #[parameters]
 #[derive(Clone, Debug)]
 pub struct Params {
-    /// Bytes of frames that a port may have sent and not seen acknowledged.
+    /// Most bytes of frames that a port may have in flight without acknowledgement.
     #[param(
         symbol = "OUTSTANDING_BYTES_MAX", default = Bytes(102_400), range = Bytes(1).., source = "SAI: example of a profile", why = "one frame alone always goes"
     )]
     pub outstanding_bytes: Bytes,
-    /// Frames that a port may have sent and not seen acknowledged.
+    /// Most frames that a port may have in flight without acknowledgement.
     #[param(
         symbol = "OUTSTANDING_FRAMES_MAX", default = 1_024, range = 1..=524_288, source = "our choice; SAI's example has 100", why = "half of the numbers of 20 bits"
     )]
     pub outstanding_frames: u32,
-    /// Bytes between two acknowledgements; what is less is acknowledged when the line could have carried so many.
+    /// Bytes between two acknowledgements. Fewer bytes are acknowledged after the time that the link takes to carry this many.
     #[param(default = Bytes(2_048), range = Bytes(1).., source = "SAI: ACK target spacing", why = "zero is no spacing")]
     pub ack_spacing: Bytes,
-    /// Time without progress after which all that is not acknowledged is retransmitted.
+    /// Time without progress after which all unacknowledged frames are retransmitted.
     #[param(
         symbol = "REPLAY_TIMER_MAX", default = Time::us(10), range = Time::ns(100).., source = "SAI: example of a profile, 10 000 taken for ns", why = "shorter than any loop"
     )]
     pub replay_timer: Time,
-    /// Times that the timer has all retransmitted without progress. After that the frames are given up.
+    /// Number of timeouts in a row without progress that retransmit all frames. After that the port gives the frames up.
     #[param(symbol = "REPLAY_COUNT_MAX", default = 255, range = 0..=255, source = "SAI: example of a profile; its default is 1")]
     pub replays: u32,
-    /// Time that a link may be down before what was sent over it is given up.
+    /// Time that a link may be down before the port gives up the frames sent over it.
     #[param(symbol = "PCS_LOST_TIMEOUT", default = Time::ns(500), range = Time::ZERO.., source = "SAI: example of a profile, 500 taken for ns")]
     pub link_timeout: Time,
 }

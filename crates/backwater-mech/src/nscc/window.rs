@@ -53,21 +53,21 @@ const QA_GATE: u64 = 8;
 const REFERENCE_BDP: f64 = 150_000.0;
 const REFERENCE_RTT: f64 = 12e6;
 
-/// How wide the accumulator of increments is.
+/// Width of the sum of increments.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, serde::Serialize, serde::Deserialize, schemars::JsonSchema)]
 #[serde(rename_all = "kebab-case")]
 pub enum Accumulator {
-    /// As wide as it needs to be.
+    /// As many bits as needed.
     Exact,
-    /// 32 bits that wrap, as in `htsim_uec`: at 800 Gb/s with four packets an acknowledgement they do.
+    /// 32 bits that wrap, as in `htsim_uec`: at 800 Gb/s with four packets per acknowledgement they do.
     Wrapping32,
 }
 
-/// Whose rules are followed where the public program and the specification differ.
+/// Rules to follow where the public program and the specification differ.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, serde::Serialize, serde::Deserialize, schemars::JsonSchema)]
 #[serde(rename_all = "kebab-case")]
 pub enum Variant {
-    /// `htsim_uec`.
+    /// Those of `htsim_uec`.
     Htsim,
     /// UEC 1.0.3, as far as a public implementation that quotes it by clause shows it.
     Uec103,

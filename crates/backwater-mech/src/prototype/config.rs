@@ -9,10 +9,10 @@ use std::collections::BTreeMap;
 #[parameters]
 #[derive(Clone, Debug)]
 pub struct Params {
-    /// Name of the control: a Python class, which `Scenario.prototype` offers.
+    /// Name of the control, a Python class that `Scenario.prototype` offers.
     #[param(range_text = "the name of a control that the running program offers", source = "Backwater's own")]
     pub control: String,
-    /// Values of the control's own parameters, by their names. Those that are not given keep the values that the class gives them.
+    /// Values of the control's own parameters, by name. Others keep the values of the class.
     #[param(default = BTreeMap::new(), unit = "a table of numbers", range_text = "finite numbers", source = "Backwater's own")]
     pub parameters: BTreeMap<String, f64>,
 }

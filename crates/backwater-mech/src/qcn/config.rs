@@ -11,7 +11,7 @@ use backwater_net::{Bytes, Rate};
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
-/// Which flows of a host share a reaction point.
+/// Flows of a host that share a reaction point.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 #[serde(rename_all = "kebab-case")]
 pub enum Per {
@@ -23,13 +23,13 @@ pub enum Per {
     Class,
 }
 
-/// From when on the periods of byte counter and timer are halved.
+/// When the periods of byte counter and timer are halved.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 #[serde(rename_all = "kebab-case")]
 pub enum Halve {
-    /// In hyper-active increase only, as the standard's state machines have it.
+    /// In hyper-active increase only, as in the standard's state machines.
     HyperActive,
-    /// Each as soon as its own stage is past fast recovery, as in the pseudo-code of 2007.
+    /// Each one as soon as its own stage is past fast recovery, as in the pseudo-code of 2007.
     AfterRecovery,
 }
 
@@ -37,16 +37,17 @@ pub enum Halve {
 #[parameters]
 #[derive(Clone, Debug)]
 pub struct Params {
-    /// Classes whose queues are congestion points, each 0 to 7. With `[[qcn.at]]`, an empty list switches those of one switch off.
+    /// Classes whose queues are congestion points, each 0 to 7. An empty list in a `[[qcn.at]]` switches the congestion points of its
+    /// switches off.
     #[param(default = vec![3], each = 0..=7, source = "choice: RoCEv2 deployments commonly use 3", why = "there is no such class")]
     pub classes: Vec<u8>,
-    /// CP: length at which the queue is to stand.
+    /// CP: queue length to maintain.
     #[param(
         symbol = "cpQsp", default = Bytes(26_000), range = Bytes(100).., alias = "cp-queue-size-set-point",
         source = "IEEE8021-CN-MIB", why = "the MIB does not allow it"
     )]
     pub cp_qsp: Bytes,
-    /// CP: weight of the queue's growth against its length, as a power of 2: w = 2^cpW.
+    /// CP: weight of the queue's growth relative to its length, as a power of 2: w = 2^cpW.
     #[param(
         symbol = "cpW", default = 1, range = -10..=10, alias = "cp-feedback-weight", source = "IEEE8021-CN-MIB",
         why = "the MIB does not allow it"
@@ -58,10 +59,10 @@ pub struct Params {
         source = "IEEE8021-CN-MIB", why = "the MIB does not allow it"
     )]
     pub cp_sample_base: Bytes,
-    /// CP: half the width of the random factor of a sampling interval: 0.15 is 0.85 to 1.15.
+    /// CP: half the width of the random factor of a sampling interval: 0.15 means 0.85 to 1.15.
     #[param(default = 0.15, range = 0.0..1.0, source = "IEEE 802.1Q clause 32", why = "an interval would be empty")]
     pub cp_jitter: f64,
-    /// CP: octets of the sampled frame that a CNM returns; they lengthen it.
+    /// CP: octets of the sampled frame that a CNM returns; they lengthen the CNM.
     #[param(
         symbol = "cpMinHeaderOctets", default = Bytes(0), range = Bytes::ZERO..=Bytes(64), alias = "cp-min-header-octets",
         source = "IEEE8021-CN-MIB", why = "a CNM returns 64 B at most"
@@ -73,10 +74,11 @@ pub struct Params {
         source = "IEEE8021-CN-MIB", why = "there is no such class"
     )]
     pub cnm_transmit_priority: u8,
-    /// RP: which flows of a host share one: each `flow` has its own, or all to one `destination`, or all of one `class`.
+    /// RP: flows of a host that share a reaction point: each `flow` has its own, or all flows to one `destination` share one, or all of one
+    /// `class`.
     #[param(default = Per::Flow, source = "choice: published simulations; the MIB's rppMaxRps = 1 is class")]
     pub per: Per,
-    /// RP: time of a stage of the timer.
+    /// RP: duration of a stage of the timer.
     #[param(
         symbol = "rpgTimeReset", default = Time::ms(15), range = Time(2).., alias = "rpg-time-reset",
         source = "IEEE8021-CN-MIB", why = "half of it is a timer, too"
@@ -91,7 +93,7 @@ pub struct Params {
     /// RP: stages of fast recovery.
     #[param(symbol = "rpgThreshold", default = 5, range = 0.., alias = "rpg-threshold", source = "IEEE8021-CN-MIB")]
     pub rpg_threshold: u32,
-    /// RP: rate at which it ends. Absent: the line rate.
+    /// RP: rate at which a reaction point ends. Absent: the line rate.
     #[param(symbol = "rpgMaxRate", range = rpg_min_rate.., alias = "rpg-max-rate", source = "IEEE 802.1Q clause 32")]
     pub rpg_max_rate: Option<Rate>,
     /// RP: active increase of the target rate.
@@ -109,13 +111,13 @@ pub struct Params {
         source = "IEEE8021-CN-MIB: 50 %", why = "the MIB allows 1 to 100 %"
     )]
     pub rpg_min_dec_fac: f64,
-    /// RP: least rate.
+    /// RP: least rate of a flow.
     #[param(
         symbol = "rpgMinRate", default = Rate(5_000_000), range = Rate(1).., up_to = "the line rate", alias = "rpg-min-rate",
         source = "IEEE8021-CN-MIB", why = "a flow at rate zero never sends again"
     )]
     pub rpg_min_rate: Rate,
-    /// RP: whether periods are halved in `hyper-active` increase only, or each `after-recovery`.
+    /// RP: when the periods of byte counter and timer are halved: in `hyper-active` increase only, or each one `after-recovery`.
     #[param(default = Halve::HyperActive, source = "IEEE 802.1Q clause 32; after-recovery: QCN pseudo-code of 2007")]
     pub halve: Halve,
 }

@@ -10,24 +10,25 @@ use backwater_net::packet::Control;
 #[parameters]
 #[derive(Clone, Debug)]
 pub struct Params {
-    /// Round trip of a full packet and its acknowledgement through the idle network, for the longest way. A sender speculates with 1.5 x rate x this.
+    /// Round-trip time of a full packet and its acknowledgement over the longest path of the idle network. A sender may send 1.5 x rate x
+    /// this without credit.
     #[param(
         symbol = "network_rtt", default = Time(14_022_720), range = Time(1_000)..,
         source = "uet-htsim: 2 x latency + links x (full packet + acknowledgement); value: three tiers, 100 Gb/s, 1 us a link",
         why = "no packet takes no time"
     )]
     pub network_rtt: Time,
-    /// Class of pulls and requests.
+    /// Class of pulls and requests, 0 to 7.
     #[param(default = 6, range = 0..=7, source = "choice: before data, as what is trimmed", why = "there is no such class")]
     pub class: u8,
-    /// Time after which a sender that lacks credit and has nothing under way asks once more, at first; it doubles with each request.
+    /// Time after which a sender without credit and with nothing in flight repeats its request; it doubles with each request.
     #[param(
         default = Time::us(100), range = Time::us(1)..,
         source = "choice: about the retransmission timeout of uet-htsim", why = "no pull could have come"
     )]
     pub request_interval: Time,
-    /// How much more the tiers of the network take from below than they give upwards, the product over all tiers. Above 1 a receiver slows its
-    /// pulls down with marks and with packets that were cut before the last hop, to 0.9 / this at the least. 1: pulls leave at their full rate.
+    /// Oversubscription of the network: rate towards hosts / rate upwards, as the product over all tiers. Above 1, marks and packets that
+    /// were trimmed before the last hop slow a receiver's pulls, down to 0.9 / this of the full rate. 1: pulls leave at their full rate.
     #[param(default = 1.0, range = 1.0..=1000.0, source = "uet-htsim: on where RCCC is alone and the tiers are oversubscribed")]
     pub oversubscription: f64,
 }

@@ -17,7 +17,7 @@ use schemars::{Schema, SchemaGenerator};
 use serde::{Deserialize, Serialize};
 use std::any::TypeId;
 
-/// Which nodes an override is for. Every given key must match.
+/// Nodes that an override applies to. A node must match each key that is given.
 #[parameters]
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Select {

@@ -7,11 +7,11 @@ use backwater_net::hooks::{CheckCx, Finding, Needs, Profile};
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
-/// Where what was cut goes.
+/// Where trimmed packets go.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 #[serde(rename_all = "kebab-case")]
 pub enum To {
-    /// On to the receiver, which answers it.
+    /// On to the receiver, which reports it to the sender.
     Destination,
     /// Back to the sender, as a NACK.
     Source,
@@ -21,28 +21,30 @@ pub enum To {
 #[parameters]
 #[derive(Clone, Debug)]
 pub struct Params {
-    /// Length to which a packet is cut, as buffers count it, but never below its headers; what is no longer than that is lost. Absent: its headers.
+    /// Length of a trimmed packet, as buffers count it, but never below its headers; a packet that is not longer is dropped instead.
+    /// Absent: its headers.
     #[param(
         symbol = "trim_size", range = Bytes(1)..=Bytes(9216),
         source = "SAI: PACKET_TRIM_SIZE, 128 B by default; UEC 1.0: MIN_TRIM_SIZE; htsim_uec: 64 B, its headers"
     )]
     pub size: Option<Bytes>,
-    /// Class of what was cut, from there on.
+    /// Class of trimmed packets, from the trimming switch on, 0 to 7.
     #[param(
         symbol = "trim_class", default = 6, range = 0..=7,
         source = "choice: before data; UEC 1.0: below control and before data; SAI: TRIM_QUEUE_INDEX", why = "there is no such class"
     )]
     pub class: u8,
-    /// Classes whose packets are cut, each 0 to 7. Absent: all but `class`.
+    /// Classes whose packets are trimmed, each 0 to 7. Absent: all but `class`.
     #[param(each = 0..=7, source = "UEC 1.0: DSCP_TRIMMABLE; choice: all", why = "there is no such class")]
     pub classes: Option<Vec<u8>>,
-    /// Where what was cut goes: on to the `destination`, which answers it, or back to the `source`, as a NACK of its own flow.
+    /// Where trimmed packets go: on to the `destination`, which reports them, or back to the `source`, as a NACK of their own flow.
     #[param(
         default = To::Destination,
         source = "UEC 1.0, 4.1: destination; source: choice, which UEC excludes, after NDP's return-to-sender (Handley et al., SIGCOMM 2017)"
     )]
     pub to: To,
-    /// `arriving`: what finds no memory is cut. `either`: with probability 1/2 the newest packet that waits in its queue, whose memory it takes; for output queues with `switch.buffer_per` = `queue` or `egress`.
+    /// Packet that is trimmed for want of memory: the `arriving` one, or `either`: with probability 1/2 the newest packet that waits in its
+    /// queue, whose memory it takes. `either` needs output queues and `switch.buffer_per` = `queue` or `egress`.
     #[param(default = Victim::Arriving, source = "UEC 1.0, section 4.1, and SAI: arriving; htsim_uec, CompositeQueue: either")]
     pub victim: Victim,
 }
