@@ -10,11 +10,11 @@ use serde::{Deserialize, Deserializer, Serialize, Serializer, de};
 use std::borrow::Cow;
 use std::fmt;
 
-/// Sizes on the wire.
+/// Sizes of frames on links.
 #[parameters]
 #[derive(Clone, Debug, PartialEq)]
 pub struct PacketParams {
-    /// Most payload bytes in one data packet. A flow's last packet carries what is left.
+    /// Most payload bytes in one data packet. A flow's last packet carries the rest.
     #[param(default = Bytes(4096), range_text = "1 B to 1 MiB", source = "choice: 4 KB, as in SFC-AIDC 2025 (contribution on IEEE P802.1Qdw)")]
     pub payload: Bytes,
     /// Bytes of headers and trailers of a data packet that buffers and links count: Ethernet 14, IPv4 20, UDP 8, BTH 12, ICRC 4, FCS 4.
@@ -23,7 +23,8 @@ pub struct PacketParams {
     /// Bytes per frame that only the link counts: preamble 8 and inter-frame gap 12. Several published models leave them out.
     #[param(default = Bytes(20), range_text = "0 B to 1 MiB", source = "IEEE 802.3 clause 4A.4.2")]
     pub gap: Bytes,
-    /// Times on a link are cut off to whole multiples of this, as simulators with a coarse clock do; a link may then carry up to twice its rate. Absent: exact. Only to reproduce results that were made so.
+    /// Unit of times on a link. They are rounded down to whole multiples of it, as in simulators with a coarse clock; a link may then carry
+    /// up to twice its rate. Absent: exact. Only to reproduce results of such simulators.
     #[param(
         range_text = "1 ps to below the time of the shortest frame on the fastest link",
         source = "choice; public ns-3 RDMA code: 1 ns"
@@ -61,13 +62,13 @@ impl PacketParams {
     }
 }
 
-/// Which way acknowledgements go back.
+/// Path of acknowledgements.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 #[serde(rename_all = "kebab-case")]
 pub enum AckPath {
     /// The data's path, backwards.
     Reverse,
-    /// Hashed on their own.
+    /// A path of their own by the ECMP hash.
     Ecmp,
 }
 
@@ -75,7 +76,7 @@ pub enum AckPath {
 #[parameters]
 #[derive(Clone, Debug, PartialEq)]
 pub struct AckParams {
-    /// Whether receivers acknowledge. Without, a flow is complete at the last byte received.
+    /// Whether receivers acknowledge. `false`: a flow is complete when its last byte has arrived.
     #[param(default = true, source = "choice: RoCEv2 reliable connections acknowledge")]
     pub enabled: bool,
     /// Frame length of an acknowledgement: Ethernet 14, IPv4 20, UDP 8, BTH 12, AETH 4, ICRC 4, FCS 4.
@@ -84,19 +85,22 @@ pub struct AckParams {
     /// Class of acknowledgements, 0 to 7; absent: the data's class.
     #[param(bounds = 0..=7, source = "choice")]
     pub class: Option<u8>,
-    /// Way back: `reverse` (the data's path backwards) or `ecmp` (hashed on its own).
+    /// Path of acknowledgements: `reverse` (the data's path backwards) or `ecmp` (a path of their own by the ECMP hash).
     #[param(default = AckPath::Ecmp, source = "choice: what RoCEv2 over ECMP does")]
     pub path: AckPath,
-    /// Whether a host's acknowledgements and control messages go before its data.
+    /// Whether a host sends acknowledgements and control messages before its data.
     #[param(default = true, source = "choice: ns-3 and htsim models of NICs")]
     pub first_at_nic: bool,
-    /// Data packets per acknowledgement. The last packet of a flow, and with recovery one that came again, is acknowledged at once.
+    /// Data packets per acknowledgement. The last packet of a flow is acknowledged at once, and with recovery also a packet that arrives a
+    /// second time.
     #[param(default = 1, bounds = 1..=65_535, source = "choice: 1; RoCEv2 leaves it to the sender's AckReq bit")]
     pub every: u32,
-    /// With `transport.recovery = "rud"` in place of `every`: bytes of frames, headers included, that a receiver takes before it acknowledges one that nobody asks for.
+    /// With `transport.recovery = "rud"` instead of `every`: bytes of frames, headers included, that arrive before a receiver acknowledges
+    /// a packet that does not request it.
     #[param(default = Bytes(16_384), range_text = "1 B and more", source = "UEC's transport in uet-htsim: 16384 B")]
     pub bytes: Bytes,
-    /// Whether the first packet of a flow is acknowledged at once where several share an acknowledgement; the next that is not alone covers `every` after it.
+    /// Whether the first packet of a flow is acknowledged at once if several packets share an acknowledgement; the next shared
+    /// acknowledgement covers the `every` packets after it.
     #[param(
         default = false,
         source = "off: choice; on: UEC's transport in uet-htsim, by which a sender learns the round trip"
@@ -117,38 +121,42 @@ impl AckParams {
     }
 }
 
-/// What a connection does about loss, and how much it leaves unacknowledged.
+/// Loss recovery of connections, and the most bytes that they leave unacknowledged.
 #[parameters]
 #[derive(Clone, Debug, PartialEq)]
 pub struct TransportParams {
-    /// What is retransmitted: `none`, from the gap on (`go-back-n`), only what is missing (`selective-repeat`), or that with packets acknowledged one by one, as UEC's transport does (`rud`).
+    /// Loss recovery: `none`, `go-back-n` (retransmits all packets from the gap on), `selective-repeat` (retransmits the missing packets
+    /// only), or `rud` (the same with an acknowledgement for each packet, as in UEC's transport).
     #[param(default = Recovery::None, source = "choice: none, for lossless networks; RoCEv2 NICs: go-back-n (InfiniBand volume 1, 9.7); rud: UEC 1.0, reliable unordered delivery, as in uet-htsim")]
     pub recovery: Recovery,
-    /// What it means that frames are lost for good, since nothing sends them again or `retries` are used up: `unexpected` (the run counts as incomplete) or `expected` (it is an outcome like another, but for jobs that wait for them without end).
+    /// Meaning of frames that are lost for good, because nothing retransmits them or `retries` are used up: `unexpected` (the run counts as
+    /// incomplete) or `expected` (a normal outcome, except for jobs that wait for these frames without end).
     #[param(default = Losses::Unexpected, source = "Backwater's own")]
     pub loss: Losses,
-    /// Whether a receiver takes a packet beyond a gap for the sign of a loss, and reports it at once. `false`: packets are placed as they come, whatever their order, and
-    /// only the timeout and packets without their payload (trimmed) show a loss; for `selective-repeat`.
+    /// Whether a receiver treats a packet beyond a gap as the sign of a loss, and reports it at once. `false`: the receiver places packets
+    /// as they arrive, in any order, and only a timeout or a trimmed packet shows a loss; for `selective-repeat`.
     #[param(
         default = true,
         source = "InfiniBand volume 1, 9.7.5: true; false: transports made for multipath, such as MRC and UET (Ultra Ethernet 1.0)"
     )]
     pub in_order: bool,
-    /// Go-back-n: a receiver that still misses the packet which it has reported reports it again with the first packet that comes so long after. Absent: once for each gap.
+    /// Go-back-n: time after which a receiver reports a gap again, if a packet arrives and the reported one is still missing. Absent: once
+    /// for each gap.
     #[param(
         range_text = "1 ps and more; a round-trip time and more",
         source = "InfiniBand volume 1, 9.7: one NAK until the expected packet has come; public ns-3 RDMA code: 500 us"
     )]
     pub nack_interval: Option<Time>,
-    /// Time without progress after which everything unacknowledged is retransmitted.
+    /// Time without progress after which all unacknowledged packets are retransmitted.
     #[param(default = Time::ms(1), range_text = "1 ns and more", source = "choice; RoCEv2: 4.096 us x 2^(Local ACK Timeout)")]
     pub timeout: Time,
-    /// Timeouts in a row without progress that a flow survives; one more, and it fails. `unlimited`: it never does.
+    /// Number of timeouts in a row without progress that a flow survives; it fails at the next one. `unlimited`: it never fails.
     #[serde(with = "retries")]
     #[schemars(with = "retries::Written")]
     #[param(default = Some(7), unit = "a number", range_text = "0 and more, or `unlimited`", source = "InfiniBand volume 1, 9.7.6: Retry Count, at most 7")]
     pub retries: Option<u32>,
-    /// Bytes that a flow may leave unacknowledged, payload: a size, or `bdp`, the flow's own line rate times its round-trip time in an idle network. Absent: any number.
+    /// Most payload bytes that a flow may leave unacknowledged: a size, or `bdp`, the flow's own line rate times its round-trip time in an
+    /// idle network. Absent: no limit.
     #[param(
         range_text = "packet.payload x ack.every and more",
         source = "choice; HPCC ns-3 code: the bandwidth-delay product"
@@ -201,17 +209,17 @@ mod retries {
     }
 }
 
-/// What is retransmitted.
+/// Packets that are retransmitted.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 #[serde(rename_all = "kebab-case")]
 pub enum Recovery {
-    /// Nothing: for networks that lose nothing.
+    /// None: for networks without loss.
     None,
-    /// Everything from the first gap on: receivers drop what lies beyond it.
+    /// All packets from the first gap on: receivers drop packets beyond it.
     GoBackN,
-    /// What is missing: receivers keep what lies beyond a gap.
+    /// Missing packets: receivers keep packets beyond a gap.
     SelectiveRepeat,
-    /// What is missing, with packets acknowledged one by one in any order (UEC's reliable unordered delivery).
+    /// Missing packets, with packets acknowledged one by one in any order (UEC's reliable unordered delivery).
     Rud,
 }
 
@@ -219,9 +227,9 @@ pub enum Recovery {
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 #[serde(rename_all = "kebab-case")]
 pub enum Losses {
-    /// The scenario does not say so: a run that does not complete for it has failed its purpose.
+    /// They may not: a run that cannot complete because of losses counts as incomplete.
     Unexpected,
-    /// The scenario is about them.
+    /// They may: the scenario examines losses.
     Expected,
 }
 
@@ -271,13 +279,13 @@ impl JsonSchema for Window {
     }
 }
 
-/// How a switch is built. Every account exists in each; lanes and service differ.
+/// Architecture of a switch. Each has all accounts; queues and schedulers differ.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 #[serde(rename_all = "kebab-case")]
 pub enum Architecture {
-    /// A frame joins the queue of its egress port on arrival; nothing but that queue delays it.
+    /// A frame joins the queue of its egress port on arrival; only that queue delays it.
     OutputQueued,
-    /// One first-in first-out queue per ingress port and class, its head waits for a free egress: head-of-line blocking.
+    /// One first-in first-out queue per ingress port and class, whose head waits for a free egress: head-of-line blocking.
     InputQueued,
     /// Virtual output queues: one queue per ingress, egress and class, matched by iSLIP over a crossbar.
     Voq,
@@ -285,19 +293,19 @@ pub enum Architecture {
     SharedMemory,
 }
 
-/// What one `buffer` is the limit of.
+/// Unit of the memory that `buffer` limits.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 #[serde(rename_all = "kebab-case")]
 pub enum BufferPer {
     /// The whole switch.
     Switch,
-    /// The frames that came in through one port.
+    /// The frames that arrived at one ingress port.
     Ingress,
     /// The frames that wait for one egress port.
     Egress,
     /// The frames that wait in one queue of one egress port.
     Queue,
-    /// Nothing: memory without end.
+    /// None: unlimited memory.
     None,
 }
 
@@ -341,13 +349,13 @@ pub enum ReleaseAt {
     End,
 }
 
-/// Which of two packets finds no memory where there is none for both.
+/// Packet that is lost if the memory holds only one of two.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 #[serde(rename_all = "kebab-case")]
 pub enum Victim {
-    /// The one that has come.
+    /// The arriving packet.
     Arriving,
-    /// That, or as likely the newest of its queue.
+    /// With probability 1/2 the arriving packet, otherwise the newest in its queue.
     Either,
 }
 
@@ -355,22 +363,23 @@ pub enum Victim {
 #[parameters]
 #[derive(Clone, Debug, PartialEq)]
 pub struct SwitchParams {
-    /// `output-queued`, `input-queued`, `voq` or `shared-memory`.
+    /// Architecture of the switch: `output-queued`, `input-queued`, `voq` or `shared-memory`.
     #[param(default = Architecture::OutputQueued, source = "choice")]
     pub architecture: Architecture,
-    /// Fixed processing delay of a frame.
+    /// Fixed time that the switch takes to process a frame.
     #[param(default = Time::ns(300), range_text = "0 s and more", source = "SFC-AIDC 2025 (contribution on IEEE P802.1Qdw): 300 ns")]
     pub latency: Time,
-    /// Where the latency passes: `input` (before any counter), `fabric` (between ingress counter and egress queue), `output` (after both).
+    /// Place of the latency: `input` (before any counter), `fabric` (between ingress counter and egress queue), `output` (after both).
     #[param(default = LatencyAt::Output, source = "choice: a frame is counted as long as it needs memory")]
     pub latency_at: LatencyAt,
-    /// When counters fall: at the `start` or the `end` of a frame's transmission.
+    /// When counters decrease: at the `start` or the `end` of a frame's transmission.
     #[param(default = ReleaseAt::End, source = "choice: htsim counts so; ns-3 has start")]
     pub release_at: ReleaseAt,
-    /// Packet memory per unit of `buffer_per`.
+    /// Packet memory of each unit of `buffer_per`.
     #[param(default = Bytes(32_000_000), range_text = "1 B and more", source = "choice: 32 MB, a common shared-memory switch")]
     pub buffer: Bytes,
-    /// What `buffer` limits: `switch`, `ingress` (port), `egress` (port), `queue` (of an egress port), or `none`.
+    /// Unit that `buffer` limits: the whole `switch`, the frames of one `ingress` port, those for one `egress` port, those in one `queue`
+    /// of an egress port, or `none` (unlimited memory).
     #[param(default = BufferPer::Switch, source = "choice")]
     pub buffer_per: BufferPer,
     /// With `buffer_per = "queue"`: packet memory of each of the 8 queues of an egress port, queue 0 first. Absent: `buffer` for each.
@@ -379,40 +388,44 @@ pub struct SwitchParams {
         source = "choice: all alike; htsim_uec: data C, and headers and control 2 C of their own"
     )]
     pub queue_buffers: Option<[Bytes; 8]>,
-    /// Which packet is lost where there is no memory: the `arriving` one (drop tail), or `either`, with probability 1/2 the newest that waits in its queue; for output queues with `buffer_per` = `queue` or `egress`.
+    /// Packet that is lost for want of memory: the `arriving` one (drop tail), or `either`: with probability 1/2 the newest packet that
+    /// waits in its queue. `either` needs output queues and `buffer_per` = `queue` or `egress`.
     #[param(default = Victim::Arriving, source = "choice: drop tail; htsim_uec, CompositeQueue: either")]
     pub victim: Victim,
     /// Memory set aside for each (ingress port, class), used before shared memory.
     #[param(default = Bytes::ZERO, range_text = "8 classes of all ports within the buffer", source = "choice; HPCC ns-3 switch: 4 KB")]
     pub reserve: Bytes,
-    /// Memory set aside for each (ingress port, lossless class), used when shared memory is refused.
+    /// Memory set aside for each (ingress port, lossless class), used if shared memory is refused.
     #[param(default = Bytes::ZERO, range_text = "all ports within the buffer", source = "choice; `backwater advise` computes it")]
     pub headroom: Bytes,
-    /// Shared memory: a lossy frame is refused when its (ingress, class) holds more than this times the free shared memory.
+    /// Shared memory: a lossy frame is refused if its (ingress, class) holds more than this times the free shared memory.
     #[param(default = 8.0, bounds = 0.0.., source = "Choudhury and Hahne, IEEE/ACM ToN 1998")]
     pub alpha_ingress: f64,
-    /// Shared memory: a lossy frame is refused when its (egress, queue) holds more than this times the free shared memory.
+    /// Shared memory: a lossy frame is refused if its (egress, queue) holds more than this times the free shared memory.
     #[param(default = 1.0, bounds = 0.0.., source = "Choudhury and Hahne, IEEE/ACM ToN 1998")]
     pub alpha_egress: f64,
-    /// Shared memory: what a lossless (port, class) holds beyond this times the free shared memory goes to its headroom, which drains first; give it the value of `pfc.alpha`. Absent: headroom is used when the shared memory is full.
+    /// Shared memory: limit of a lossless (port, class), as a multiple of the free shared memory. Frames beyond it use the headroom, which
+    /// drains first; the usual value is that of `pfc.alpha`. Absent: headroom is used when the shared memory is full.
     #[param(bounds = 0.0.., source = "HPCC ns-3 switch-mmu: 1/8 at the rate of the interfaces")]
     pub headroom_above: Option<f64>,
-    /// Rate of the ports for which `headroom`, `headroom_above` and the memory of egress ports and of queues are meant; at other rates all are in proportion. Absent: the same at all ports.
+    /// Port rate for which `headroom`, `headroom_above` and the memory of egress ports and queues are given; all scale in proportion at
+    /// ports of other rates. Absent: the same values at all ports.
     #[param(
         range_text = "1 b/s and more",
         source = "HPCC ns-3 configuration: 37.5 KB and 1/8 at 100 Gb/s, 150 KB and 1/2 at 400 Gb/s; uet-htsim: a slow link has its part of the queue"
     )]
     pub reference_rate: Option<Rate>,
-    /// DWRR weight of each of the 8 queues; queues of weight 0 are served before all others, the highest number first. Absent: strict priority for all.
+    /// DWRR weight of each of the 8 queues, queue 0 first; queues of weight 0 are served before all others, the highest number first.
+    /// Absent: strict priority for all.
     #[param(range_text = "0 to 2^32 - 1 each", source = "Shreedhar and Varghese, SIGCOMM 1995; default: choice")]
     pub weights: Option<[u32; 8]>,
     /// Crossbar: rate of the fabric as a multiple of the faster of the two links. Absent: 1 for `input-queued`, 2 for `voq`.
     #[param(bounds = 1.0..=16.0, source = "Chuang, Goel, McKeown and Prabhakar, IEEE JSAC 1999: 2 emulates output queues")]
     pub speedup: Option<f64>,
-    /// Crossbar: iterations of the matching.
+    /// Crossbar: number of iterations of the matching.
     #[param(default = 4, bounds = 1..=16, source = "McKeown, IEEE/ACM ToN 1999: log2 of the ports suffice")]
     pub iterations: u32,
-    /// Crossbar: bytes that may wait behind the crossing in each queue of an egress port.
+    /// Crossbar: bytes that may wait behind the crossbar in each queue of an egress port.
     #[param(default = Bytes(16_000), range_text = "one frame and more", source = "choice: about four frames")]
     pub staging: Bytes,
 }
@@ -469,9 +482,9 @@ impl SwitchParams {
 pub enum LinkChoice {
     /// By the flow's hash, as ECMP chooses.
     Hash,
-    /// The one with the fewest bytes of flows that have begun there and not ended; of equals the first.
+    /// The link with the fewest bytes of flows in progress there; the first of several with equally few.
     LeastLoaded,
-    /// The one that the flow names by its number; of a flow that names none, its number modulo their number.
+    /// The link whose number the flow has as its `link`; without one, the flow's number modulo the number of links.
     Index,
 }
 
@@ -479,28 +492,36 @@ pub enum LinkChoice {
 #[parameters]
 #[derive(Clone, Debug, PartialEq)]
 pub struct NicParams {
-    /// Data frames that may stand in the transmit queue, the one on the wire not counted. With 1 a flow is asked for its next frame when the wire is free.
+    /// Data frames that may wait in the transmit queue, without the one on the wire. With 1 the interface requests a flow's next frame when
+    /// the wire is free.
     #[param(default = 1, bounds = 1..=1024, source = "choice: the shortest")]
     pub tx_queue: u32,
-    /// Packets that each of the 8 classes may send in its turn, where several have something to send; classes of weight 0 go before all others, the highest first. Absent: strict priority for all.
+    /// Packets that each of the 8 classes sends in its turn when several classes have packets to send; classes of weight 0 go before all
+    /// others, the highest first. Absent: strict priority for all.
     #[param(
         range_text = "0 to 2^32 - 1 each",
         source = "weighted round robin, Katevenis, Sidiropoulos and Courcoubetis, IEEE JSAC 1991; default: choice"
     )]
     pub weights: Option<[u32; 8]>,
-    /// Turns of acknowledgements and control messages, where these and data both wait at a host's interface, between two of data: then one packet of data goes in every `control_turns` + 1 turns; what waits alone goes at once. Only with `ack.first_at_nic`. Absent: all turns are theirs.
+    /// Acknowledgements and control messages that a host sends for each data packet when both wait at its interface: one of `control_turns`
+    /// + 1 packets is then data. If only one kind waits, it leaves at once. Only with `ack.first_at_nic`. Absent: data waits until no
+    /// acknowledgement or control message does.
     #[param(bounds = 1..=1024, source = "htsim_uec (ultraethernet/uet-htsim 40ccb052), UecNIC: 10; default: choice, as the other models of NICs")]
     pub control_turns: Option<u32>,
-    /// Whether the interface fetches a flow's first frame from memory in full, at the link's rate, before its first bit leaves: one packet time more per flow.
+    /// Whether the interface fetches the whole first frame of a flow from memory, at the link's rate, before its first bit leaves: this
+    /// takes one packet time more per flow.
     #[param(default = false, source = "choice; SFC-AIDC 2025 shows one packet time in its digits")]
     pub store_and_forward: bool,
-    /// Which link a flow of a host with several takes, of those that are up and on a shortest way.
+    /// How a flow of a host with several links gets its link, among the links that are up and on a shortest path: `hash`, `least-loaded` or
+    /// `index`.
     #[param(default = LinkChoice::Hash, source = "choice: ECMP's, as bonded interfaces do (IEEE 802.1AX distributes conversations)")]
     pub link: LinkChoice,
-    /// Time between the arrival of a forwarded control message at its host and its effect, for all hosts that `[[nic.at]]` does not name.
+    /// Time from the arrival of a forwarded control message at its host until it takes effect, for all hosts that `[[nic.at]]` does not
+    /// name.
     #[param(default = Time::ZERO, range_text = "0 s to 100 ms", source = "choice: none; IEEE 802.1Qau studies speak of 100 to 500 us of control loop delay")]
     pub control_delay: Time,
-    /// Time that an interface takes to issue a message, one after the other: a flow begins when those that were posted there before it have been issued, and itself. For all hosts that `[[nic.at]]` does not name.
+    /// Time that an interface takes to issue one message. It issues them one after the other; a flow begins when its message has been
+    /// issued. For all hosts that `[[nic.at]]` does not name.
     #[param(default = Time::ZERO, range_text = "0 s to 100 ms", source = "the gap g of LogGP (Alexandrov, Ionescu, Schauser and Scheiman, SPAA 1995); default: choice, none")]
     pub issue: Time,
 }

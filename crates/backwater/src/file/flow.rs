@@ -13,10 +13,10 @@ use std::fmt;
 #[parameters]
 #[derive(Clone, Debug, PartialEq)]
 pub struct FlowGroup {
-    /// What results call the group. Groups of one label are one group in results. Variants and `--set` name a group by it: `flow.LABEL.size`.
+    /// Name of the group in results. Groups with the same label are one group there. Variants and `--set` use it, too: `flow.LABEL.size`.
     #[param(default = "flows".into(), range_text = "any text", source = "Backwater's own")]
     pub label: String,
-    /// Who sends to whom: `pairs`, `all-to-all`, `permutation`, `random`, `clusters`, `gather`, `matrix` or `incast`.
+    /// Pairs of senders and receivers: `pairs`, `all-to-all`, `permutation`, `random`, `clusters`, `gather`, `matrix` or `incast`.
     #[param(default = Pattern::Pairs, source = "Dally and Towles, Principles and Practices of Interconnection Networks, 2004, section 3.2; default: choice")]
     pub pattern: Pattern,
     /// Senders. Absent: all hosts.
@@ -25,39 +25,41 @@ pub struct FlowGroup {
     /// Receivers. Absent: all hosts.
     #[param(source = "Backwater's own")]
     pub to: Option<Hosts>,
-    /// Senders of each event of an `incast`, drawn anew among `from`, the receiver left out.
+    /// Number of senders in each event of an `incast`, drawn anew from `from` without the receiver.
     #[param(bounds = 1..=1_000_000, source = "Backwater's own")]
     pub fan_in: Option<u32>,
-    /// Hosts of each cluster of `clusters` and `gather`: the first so many of `from` are one, the next another.
+    /// Number of hosts in each cluster, for `clusters` and `gather`: the first ones of `from` are a cluster, the next ones another.
     #[param(bounds = 2..=1_000_000, source = "Backwater's own")]
     pub cluster: Option<u32>,
-    /// Which hosts the numbers in `from` and `to` mean: those `named` so, or those at these places of an order of all hosts that the seed draws (`random`). All groups with `random` share the order, so that what is apart in numbers is apart in the network.
+    /// Hosts that the numbers in `from` and `to` stand for: the hosts with these numbers (`named`), or those at these places of an order of
+    /// all hosts that the seed draws (`random`). All groups with `random` share the order: different numbers are different hosts in all of them.
     #[param(default = Places::Named, source = "Backwater's own; default: choice")]
     pub placement: Places,
     /// File with the weights of receivers for `matrix`, relative to the scenario: CSV with the columns src, dst and weight, where src and dst are sets of hosts as in `from`.
     #[param(range_text = "a file", source = "Backwater's own; CSV: RFC 4180")]
     pub matrix: Option<String>,
-    /// Payload of each flow. Not for `bernoulli`, which has no end but `until`, and tables.
+    /// Payload of each flow. Not for tables and for `bernoulli`, whose streams end only at `until`.
     #[param(bounds = Bytes(1).., source = "Backwater's own")]
     pub size: Option<Bytes>,
-    /// Distribution of the payload of flows, instead of `size`, for `periodic` and `poisson`: `google-rpc`, `web-search`, `hadoop`, `storage`, `data-mining`, or a file of lines `BYTES PERCENT`, relative to the scenario.
+    /// Distribution of the payload of flows, instead of `size`, for `periodic` and `poisson`: `google-rpc`, `web-search`, `hadoop`,
+    /// `storage`, `data-mining`, or a file of lines `BYTES PERCENT`, relative to the scenario.
     #[param(
         range_text = "a name of the list, or a file",
         source = "each distribution names its own: `backwater list workloads`"
     )]
     pub sizes: Option<String>,
-    /// When the flows, or the arrivals of flows, begin.
+    /// Start of the flows, or of the arrivals of flows.
     #[param(default = Time::ZERO, range_text = "0 s and more", source = "Backwater's own; 0: choice")]
     pub start: Time,
     /// Class of the data, 0 to 7.
     #[param(default = 3, bounds = 0..=7, source = "IEEE 802.1Q clause 6.9.3 (priority); 3: choice, RoCEv2 deployments commonly use it")]
     pub class: u8,
-    /// Classes, each 0 to 7, among which a hash of the destination chooses each flow's, instead of `class`. Absent: `class`.
+    /// Classes, each 0 to 7, instead of `class`: a hash of a flow's destination chooses its class. Absent: `class`.
     #[param(
         source = "IEEE P802.1Qcz simulation, IETF 101 (2018): flows are mapped to queues by hash of destination IP"
     )]
     pub classes: Option<Vec<u8>>,
-    /// Flows of fewer bytes are in `small_class`: the sender knows their size.
+    /// Size below which flows are in `small_class`: the sender knows their size.
     #[param(bounds = Bytes(1).., source = "IEEE P802.1Qcz simulation, IETF 101 (2018): mice prioritisation; the size: choice")]
     pub small_below: Option<Bytes>,
     /// Class of flows of fewer bytes than `small_below`, 0 to 7.
@@ -66,61 +68,72 @@ pub struct FlowGroup {
     /// Whether the packets are ECN-capable.
     #[param(default = true, source = "RFC 3168 section 5 (ECT); on: choice, as DCQCN needs it")]
     pub ect: bool,
-    /// Every node of the way, both hosts included; a list of such lists gives each pair its own. Absent: ECMP.
+    /// All nodes of the path, both hosts included; a list of lists has one path for each pair. Absent: ECMP.
     #[param(range_text = "a way that links join", source = "Backwater's own")]
     pub path: Option<Waypoints>,
-    /// Nodes to pass in this order, by the shortest way between them; a list of lists gives each pair its own. Absent: ECMP.
+    /// Nodes that the path must pass in this order, with the shortest path between them; a list of lists has one for each pair. Absent:
+    /// ECMP.
     #[param(range_text = "nodes between which one shortest way leads", source = "Backwater's own")]
     pub via: Option<Waypoints>,
-    /// Every node of the way that acknowledgements take back, from the receiver to the sender; a list of lists gives each pair its own. Absent: as `ack.path` says.
+    /// All nodes of the acknowledgements' path, from the receiver to the sender; a list of lists has one path for each pair. Absent: as
+    /// `ack.path` specifies.
     #[param(range_text = "a way that links join", source = "Backwater's own")]
     pub ack_path: Option<Waypoints>,
-    /// Number of the link by which the flows leave a host with several, from 0, for `nic.link = "index"`. Absent: number of the flow modulo links.
+    /// Number of the link, from 0, by which the flows leave a host with several links, for `nic.link = "index"`. Absent: number of the flow
+    /// modulo number of links.
     #[param(source = "Backwater's own")]
     pub link: Option<u16>,
-    /// Queue pairs over which each message goes, each a flow of its own to ECMP, rate control and recovery.
+    /// Number of queue pairs for each message. Each has its own ECMP hash, rate control and recovery.
     #[param(default = 1, bounds = 1..=128, source = "NCCL: NCCL_IB_QPS_PER_CONNECTION, 1 to 128; 1: choice")]
     pub queue_pairs: u32,
-    /// Payload of the segments into which a message is cut, each of which goes to the next of its `queue_pairs`. Absent: a segment for each queue pair, all of a length.
+    /// Payload of the segments into which a message is divided. They go to its `queue_pairs` in turn. Absent: one segment for each queue
+    /// pair, of equal length.
     #[param(
         range_text = "multiples of packet.payload",
         source = "Backwater's own; NCCL: NCCL_IB_SPLIT_DATA_ON_QPS is absent where it is 1"
     )]
     pub segment: Option<Bytes>,
-    /// Whether queue pairs outlive a message: the messages from one host to another follow each other on them, with one row of packet numbers, one window and one rate. `false`: each message has fresh ones. Needs `transport.recovery`.
+    /// Whether messages from one host to another share queue pairs one after the other, with one sequence of packet numbers, one window and
+    /// one rate. `false`: each message has new queue pairs. Needs `transport.recovery`.
     #[param(
         default = false,
         source = "InfiniBand specification, volume 1, chapter 9 (queue pairs); UEC 1.0 (PDCs); false: choice"
     )]
     pub keep_queue_pairs: bool,
-    /// When flows start: `once`, `periodic`, `poisson`, or as a stream, `bernoulli`.
+    /// When flows start: `once`, `periodic`, `poisson`, or, as a stream of packets, `bernoulli`.
     #[param(default = Arrivals::Once, source = "Backwater's own; default: choice")]
     pub arrivals: Arrivals,
-    /// Share of a capacity (`load_of`) that the group offers while flows arrive, in bytes as `load_counts` says: of its own link by each source, over all its pairs together. For `periodic`, `poisson` and `bernoulli`.
+    /// Share of a capacity (`load_of`) that the group offers while flows arrive, in bytes as `load_counts` specifies. Each source offers
+    /// this share of its own link, over all its pairs together. For `periodic`, `poisson` and `bernoulli`.
     #[param(source = "Backwater's own")]
     pub load: Option<Share>,
-    /// Which bytes `load` counts: all on the `wire`, with headers, preamble and gap, or `payload` alone.
+    /// Bytes that `load` counts: all on the `wire`, with headers, preamble and gap, or `payload` alone.
     #[param(default = LoadCounts::Wire, source = "choice: what fills a link are bytes on the wire; the traffic generator of HPCC (Li et al., SIGCOMM 2019) counts payload")]
     pub load_counts: LoadCounts,
-    /// Of what `load` is a share: of the links of the group's `sources`, or of the links of all hosts of the `network`; each source offers in proportion to its link.
+    /// Capacity of which `load` is a share: the links of the group's `sources`, or the links of all hosts of the `network`; each source
+    /// offers in proportion to its link.
     #[param(default = LoadOf::Sources, source = "choice; network: SFC proxy contribution 2025")]
     pub load_of: LoadOf,
-    /// Time between two flows of one source, or between two events of an incast (`poisson`: on average), instead of `load`.
+    /// Time between two flows of one source, or between two events of an incast, instead of `load`; for `poisson` the mean.
     #[param(bounds = Time(1).., source = "Backwater's own")]
     pub interval: Option<Time>,
-    /// No flow starts from here on. Absent: `stop.at`.
+    /// Time from which no flow starts. Absent: `stop.at`.
     #[param(range_text = "0 s and more", source = "Backwater's own")]
     pub until: Option<Time>,
-    /// Flows of each pair (`random`, `matrix`: of each sender), or events of an incast. Absent: 1 for `once`, else as many as begin before `until`.
+    /// Number of flows of each pair (`random`, `matrix`: of each sender), or of events of an incast. Absent: 1 for `once`, otherwise as
+    /// many as begin before `until`.
     #[param(bounds = 1..=1_000_000_000, source = "Backwater's own")]
     pub count: Option<u64>,
-    /// Packets of a `bernoulli` stream that may wait at its source, the one on the wire not counted; a packet that finds so many there is never sent, and counted in `blocked_bytes`. Absent: any number.
+    /// Packets of a `bernoulli` stream that may wait at its source, without the one on the wire. If so many wait, a further packet is never
+    /// sent, and counts in `blocked_bytes`. Absent: no limit.
     #[param(bounds = 1..=1_000_000, source = "choice; 4 is fitted to BCN + Pause Simulation Results, October 2006")]
     pub queue: Option<u32>,
-    /// Where the slots of `bernoulli` streams begin. Absent: `together`.
+    /// Start of the slots of `bernoulli` streams: `together` or `apart`. Absent: `together`.
     #[param(source = "choice; independent end stations share no clock")]
     pub slots: Option<Slots>,
-    /// File with one flow a row, relative to the scenario: `.csv` or `.parquet` with the columns id, src, dst, bytes, start (ps, or in CSV with a unit), and maybe class (missing or empty: the group's), path and ack_path (node names with blanks between), and link.
+    /// File with one flow per row, relative to the scenario: `.csv` or `.parquet` with the columns id, src, dst, bytes and start (ps, or in
+    /// CSV with a unit). Optional columns: class (missing or empty: the group's), path and ack_path (node names with blanks between), and
+    /// link.
     #[param(
         range_text = "a file whose name ends in .csv or .parquet",
         source = "Backwater's own; CSV: RFC 4180, Parquet: Apache Parquet"
@@ -128,55 +141,56 @@ pub struct FlowGroup {
     pub table: Option<String>,
 }
 
-/// Who sends to whom.
+/// Pairs of senders and receivers.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 #[serde(rename_all = "kebab-case")]
 pub enum Pattern {
-    /// The n-th sender to the n-th receiver; a single one on either side serves all of the other: an incast has one receiver.
+    /// The n-th sender to the n-th receiver. If one side has a single host, that host is in all pairs: an incast has one receiver.
     Pairs,
-    /// Every sender to every receiver but itself.
+    /// Each sender to each receiver except itself.
     AllToAll,
-    /// Every sender to one receiver and every receiver from one sender, at random by the seed, none to itself. `from` and `to` are the same set.
+    /// Each sender to one receiver and each receiver from one sender, at random by the seed, no host to itself. `from` and `to` are the
+    /// same set.
     Permutation,
-    /// Each flow to a receiver drawn anew, never the sender itself.
+    /// Each flow to a randomly drawn receiver, never the sender itself.
     Random,
-    /// Each flow to a receiver of the sender's own cluster drawn anew, never the sender itself.
+    /// Each flow to a randomly drawn receiver of the sender's cluster, never the sender itself.
     Clusters,
-    /// All hosts of each cluster to its first.
+    /// All hosts of each cluster to its first host.
     Gather,
-    /// Each flow to a receiver drawn anew by the weights of a traffic matrix, never the sender itself.
+    /// Each flow to a receiver drawn by the weights of a traffic matrix, never the sender itself.
     Matrix,
-    /// Events: `fan_in` senders drawn anew send at once to one receiver drawn anew.
+    /// Events: `fan_in` randomly drawn senders send at once to one randomly drawn receiver.
     Incast,
 }
 
-/// Which hosts a group's numbers mean.
+/// Hosts that a group's numbers stand for.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 #[serde(rename_all = "kebab-case")]
 pub enum Places {
-    /// Those that are named so.
+    /// The hosts with these numbers.
     Named,
-    /// Those at these places of an order of all hosts that the seed draws.
+    /// The hosts at these places of an order of all hosts that the seed draws.
     Random,
 }
 
-/// Which bytes a load counts.
+/// Bytes that a load counts.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 #[serde(rename_all = "kebab-case")]
 pub enum LoadCounts {
-    /// All that take time on a link: payload, headers, preamble and gap.
+    /// All bytes that take time on a link: payload, headers, preamble and gap.
     Wire,
     /// Payload alone.
     Payload,
 }
 
-/// Of what a load is a share.
+/// Capacity of which a load is a share.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 #[serde(rename_all = "kebab-case")]
 pub enum LoadOf {
-    /// Of the rates of the links of the group's sources, added up.
+    /// The sum of the rates of the links of the group's sources.
     Sources,
-    /// Of the rates of the links of all hosts, added up.
+    /// The sum of the rates of the links of all hosts.
     Network,
 }
 
@@ -188,19 +202,19 @@ pub enum Arrivals {
     Once,
     /// At `start` and then every `interval`.
     Periodic,
-    /// With exponentially distributed times between them.
+    /// With exponentially distributed intervals.
     Poisson,
-    /// One stream per pair: in each slot of a full packet's time one packet becomes available with probability `load`.
+    /// One stream per pair: in each slot, the time of a full packet, one packet becomes available with probability `load`.
     Bernoulli,
 }
 
-/// Where the slots of Bernoulli streams begin.
+/// Start of the slots of Bernoulli streams.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 #[serde(rename_all = "kebab-case")]
 pub enum Slots {
     /// All at `start`.
     Together,
-    /// Each within one slot after `start`, uniformly drawn by the seed: sources share no clock.
+    /// Each within one slot after `start`, uniformly drawn by the seed: the sources do not share a clock.
     Apart,
 }
 

@@ -67,13 +67,13 @@ pub use sides::{
 };
 pub use stack::{Defines, Hooks};
 
-/// How a port keeps a flow in order whose packets stand in several of its queues.
+/// How a port keeps the order of a flow whose packets wait in several of its queues.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, serde::Serialize, serde::Deserialize, schemars::JsonSchema)]
 #[serde(rename_all = "kebab-case")]
 pub enum FlowOrder {
-    /// By counts for each flow: a packet waits for those of its own flow that came before it.
+    /// By counts for each flow: a packet waits for earlier packets of its own flow.
     Counters,
-    /// By a marker at the tail of the queue that the flow leaves: a packet waits for all that stood there.
+    /// By a marker at the tail of the queue that the flow leaves: a packet waits for all packets that were there.
     Markers,
 }
 
