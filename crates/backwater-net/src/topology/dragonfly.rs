@@ -25,20 +25,22 @@ use backwater_engine::Time;
 /// The cost of a global link in the length of a path; other links cost 1.
 const GLOBAL_COST: u32 = 3;
 
-/// Groups of routers, joined all to all within a group and between groups; hosts are numbered router by router. Ways have one link between groups, and at most one within either group.
+/// Groups of routers, joined all to all within a group and between groups; hosts are numbered router by router. A path has one link between
+/// groups, and at most one within either group.
 #[parameters]
 #[derive(Clone, Debug, PartialEq)]
 pub struct Dragonfly {
-    /// Number of groups. Each has as many links to every other: `groups` - 1 divides the links of a group to others.
+    /// Number of groups. All pairs of groups have equally many links: `groups` - 1 divides the number of links from a group to others.
     #[param(symbol = "g", bounds = 2..=65_535, source = "Kim et al., Dragonfly, ISCA 2008")]
     pub groups: u32,
-    /// Number of routers in each group, each joined to every other: `router0`, `router1`, …, numbered group by group.
+    /// Number of routers in each group, joined all to all: `router0`, `router1`, …, numbered group by group.
     #[param(symbol = "a", bounds = 1..=65_535, source = "Kim et al., Dragonfly, ISCA 2008")]
     pub routers_per_group: u32,
     /// Number of hosts at each router: `h0`, `h1`, …
     #[param(symbol = "p", bounds = 1..=65_535, source = "Kim et al., Dragonfly, ISCA 2008")]
     pub hosts_per_router: u32,
-    /// Links of each router to routers of other groups. Port p of a group, counted router by router, leads to group p modulo (`groups` - 1), its own left out.
+    /// Links of each router to routers of other groups. Port p of a group, counted router by router from 0, leads to number p modulo
+    /// (`groups` - 1) of the other groups.
     #[param(symbol = "h", bounds = 1..=65_535, source = "Kim et al., Dragonfly, ISCA 2008; Hastings et al., CLUSTER 2015: absolute arrangement")]
     pub global_links_per_router: u32,
     /// Rate of each host's link.
@@ -59,7 +61,7 @@ pub struct Dragonfly {
     /// Propagation delay of each link between groups. Absent: `fabric_delay`.
     #[param(range_text = "0 s and more", source = "Backwater's own")]
     pub global_delay: Option<Time>,
-    /// NVLink domains: each host a GPU with a link to the NVLink switch of its server, beside those to the network.
+    /// NVLink domains: each host is a GPU, and has a link to the NVLink switch of its server besides those to the network.
     #[serde(default)]
     pub nvlink: Option<NvLink>,
 }

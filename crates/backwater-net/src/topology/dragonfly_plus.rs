@@ -21,11 +21,12 @@ use crate::units::Rate;
 use backwater_derive::parameters;
 use backwater_engine::Time;
 
-/// Groups of two layers, joined all to all: in a group every `leaf` joined to every `spine`, and each spine to spines of other groups; hosts are numbered leaf by leaf. A shortest way between groups is leaf, spine, spine, leaf.
+/// Groups of two layers, joined all to all: in a group every `leaf` is joined to every `spine`, and spines are joined to spines of other
+/// groups; hosts are numbered leaf by leaf. A shortest path between groups is leaf, spine, spine, leaf.
 #[parameters]
 #[derive(Clone, Debug, PartialEq)]
 pub struct DragonflyPlus {
-    /// Number of groups. Each has as many links to every other: `groups` - 1 divides `spines_per_group` x `global_links_per_spine`.
+    /// Number of groups. All pairs of groups have equally many links: `groups` - 1 divides `spines_per_group` x `global_links_per_spine`.
     #[param(bounds = 2..=65_535, source = "Shpiner et al., Dragonfly+, HiPINEB 2017")]
     pub groups: u32,
     /// Number of leaf switches in each group: `leaf0`, `leaf1`, …, numbered group by group.
@@ -37,7 +38,8 @@ pub struct DragonflyPlus {
     /// Number of hosts at each leaf: `h0`, `h1`, …
     #[param(bounds = 1..=65_535, source = "Backwater's own")]
     pub hosts_per_leaf: u32,
-    /// Links of each spine to spines of other groups. Port p of a group, counted spine by spine, leads to group p modulo (`groups` - 1), its own left out.
+    /// Links of each spine to spines of other groups. Port p of a group, counted spine by spine from 0, leads to number p modulo (`groups`
+    /// - 1) of the other groups.
     #[param(bounds = 1..=65_535, source = "Hastings et al., CLUSTER 2015: absolute arrangement")]
     pub global_links_per_spine: u32,
     /// Rate of each host's link.
@@ -61,7 +63,7 @@ pub struct DragonflyPlus {
     /// Parallel links between each leaf and each spine of a group.
     #[param(default = 1, bounds = 1..=1_024, source = "Backwater's own; 1: choice")]
     pub links_per_pair: u32,
-    /// NVLink domains: each host a GPU with a link to the NVLink switch of its server, beside those to the network.
+    /// NVLink domains: each host is a GPU, and has a link to the NVLink switch of its server besides those to the network.
     #[serde(default)]
     pub nvlink: Option<NvLink>,
 }

@@ -12,7 +12,7 @@ use crate::units::Rate;
 use backwater_derive::parameters;
 use backwater_engine::Time;
 
-/// Two switches, `left` and `right`, joined by a trunk, with hosts on both sides: the left ones are numbered first.
+/// Two switches, `left` and `right`, joined by a trunk, with hosts on both sides: hosts on the left are numbered first.
 #[parameters]
 #[derive(Clone, Debug, PartialEq)]
 pub struct Dumbbell {
@@ -34,7 +34,7 @@ pub struct Dumbbell {
     /// Propagation delay of the links between the switches. Absent: `link_delay`.
     #[param(range_text = "0 s and more", source = "Backwater's own")]
     pub trunk_delay: Option<Time>,
-    /// Parallel links between the switches.
+    /// Number of parallel links between the switches.
     #[param(default = 1, bounds = 1..=1_024, source = "Backwater's own; 1: choice")]
     pub trunk_links: u32,
 }

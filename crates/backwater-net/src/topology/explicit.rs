@@ -9,13 +9,13 @@ use backwater_engine::Time;
 use serde::{Deserialize, Serialize};
 use std::collections::HashMap;
 
-/// Every node and link written out.
+/// A list of all nodes and links.
 #[parameters]
 #[derive(Clone, Debug, PartialEq)]
 pub struct Explicit {
     /// The nodes, a `[[topology.node]]` each; hosts are numbered in this order.
     pub node: Vec<ExplicitNode>,
-    /// The links, a `[[topology.link]]` each; a node's ports are numbered in this order unless they are named.
+    /// The links, a `[[topology.link]]` each; a node's ports are numbered in this order unless `a` and `b` name ports.
     pub link: Vec<ExplicitLink>,
 }
 
@@ -23,13 +23,13 @@ pub struct Explicit {
 #[parameters]
 #[derive(Clone, Debug, PartialEq)]
 pub struct ExplicitNode {
-    /// Its name, used nowhere else.
+    /// Name of the node; each name is unique.
     #[param(range_text = "any text without blanks, commas and colons", source = "Backwater's own")]
     pub name: String,
-    /// `host` or `switch`.
+    /// Kind of the node: `host` or `switch`.
     #[param(source = "Backwater's own")]
     pub kind: NodeKind,
-    /// Tier, by which parameters can be overridden. Absent: its kind.
+    /// Tier of the node, by which overrides select it. Absent: its kind.
     #[param(range_text = "any text", source = "Backwater's own")]
     pub tier: Option<String>,
 }
@@ -38,10 +38,10 @@ pub struct ExplicitNode {
 #[parameters]
 #[derive(Clone, Debug, PartialEq)]
 pub struct ExplicitLink {
-    /// One end: the name of a node, or of a node and its port as in `leaf0:3`.
+    /// One end of the link: the name of a node, or of a node and its port as in `leaf0:3`.
     #[param(range_text = "NODE or NODE:PORT", source = "Backwater's own")]
     pub a: String,
-    /// The other end.
+    /// The other end of the link.
     #[param(range_text = "NODE or NODE:PORT", source = "Backwater's own")]
     pub b: String,
     /// Rate in each direction.

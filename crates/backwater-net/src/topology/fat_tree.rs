@@ -22,7 +22,7 @@ use backwater_engine::Time;
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
-/// Which cores an aggregation switch of a fat tree is joined to.
+/// Cores that an aggregation switch of a fat tree is joined to.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 #[serde(rename_all = "kebab-case")]
 pub enum CoreWiring {
@@ -32,7 +32,9 @@ pub enum CoreWiring {
     All,
 }
 
-/// A three-layer Clos network of pods: in a pod every `tor` joined to every `agg`, and the pods joined by every `core`; hosts are numbered ToR by ToR. ToRs are oversubscribed if `hosts_per_tor` x `rate` is more than `aggs_per_pod` x `links_per_pair` x `fabric_rate`. A k-ary fat tree has k pods of k/2 ToRs and k/2 aggregation switches, k/2 hosts at each ToR and (k/2)^2 cores.
+/// A three-layer Clos network of pods: in a pod every `tor` is joined to every `agg`, and `core` switches join the pods; hosts are numbered
+/// ToR by ToR. ToRs are oversubscribed if `hosts_per_tor` x `rate` is more than `aggs_per_pod` x `links_per_pair` x `fabric_rate`. A k-ary
+/// fat tree has k pods of k/2 ToRs and k/2 aggregation switches, k/2 hosts at each ToR and (k/2)^2 cores.
 #[parameters]
 #[derive(Clone, Debug, PartialEq)]
 pub struct FatTree {
@@ -51,7 +53,7 @@ pub struct FatTree {
     /// Number of hosts at each ToR: `h0`, `h1`, …
     #[param(bounds = 1..=65_535, source = "Backwater's own")]
     pub hosts_per_tor: u32,
-    /// Which cores an aggregation switch is joined to: those of its group (`groups`), or `all`.
+    /// Cores that an aggregation switch is joined to: those of its group (`groups`), or `all`.
     #[param(default = CoreWiring::Groups, source = "Al-Fares et al., SIGCOMM 2008, section 3: groups")]
     pub core_wiring: CoreWiring,
     /// Rate of each host's link.
@@ -72,13 +74,13 @@ pub struct FatTree {
     /// Propagation delay of each link between an aggregation switch and a core. Absent: `fabric_delay`.
     #[param(range_text = "0 s and more", source = "Backwater's own")]
     pub core_delay: Option<Time>,
-    /// Parallel links between each ToR and each aggregation switch of its pod.
+    /// Number of parallel links between each ToR and each aggregation switch of its pod.
     #[param(default = 1, bounds = 1..=1_024, source = "Backwater's own; 1: choice")]
     pub links_per_pair: u32,
-    /// Parallel links between each aggregation switch and each of its cores.
+    /// Number of parallel links between each aggregation switch and each of its cores.
     #[param(default = 1, bounds = 1..=1_024, source = "Backwater's own; 1: choice")]
     pub core_links_per_pair: u32,
-    /// NVLink domains: each host a GPU with a link to the NVLink switch of its server, beside those to the network.
+    /// NVLink domains: each host is a GPU, and has a link to the NVLink switch of its server besides those to the network.
     #[serde(default)]
     pub nvlink: Option<NvLink>,
 }

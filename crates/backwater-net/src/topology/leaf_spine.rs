@@ -17,26 +17,31 @@ use crate::units::Rate;
 use backwater_derive::parameters;
 use backwater_engine::Time;
 
-/// A two-layer Clos network, or several `planes` of them: every `leaf` joined to every `spine`; hosts are numbered leaf by leaf, or on `rails` server by server. It is oversubscribed if `hosts_per_leaf` x `rate` is more than `spines` x `links_per_pair` x `fabric_rate`.
+/// A two-layer Clos network, or several `planes` of such networks: every `leaf` is joined to every `spine`; hosts are numbered leaf by
+/// leaf, or with `rails` server by server. It is oversubscribed if `hosts_per_leaf` x `rate` is more than `spines` x `links_per_pair` x
+/// `fabric_rate`.
 #[parameters]
 #[derive(Clone, Debug, PartialEq)]
 pub struct LeafSpine {
-    /// Number of leaf switches of a plane: `leaf0`, `leaf1`, …, numbered plane by plane.
+    /// Number of leaf switches in a plane: `leaf0`, `leaf1`, …, numbered plane by plane.
     #[param(bounds = 1..=65_535, source = "Backwater's own")]
     pub leaves: u32,
-    /// Number of spine switches of a plane: `spine0`, `spine1`, …, numbered plane by plane.
+    /// Number of spine switches in a plane: `spine0`, `spine1`, …, numbered plane by plane.
     #[param(bounds = 1..=65_535, source = "Backwater's own")]
     pub spines: u32,
     /// Number of hosts at each leaf: `h0`, `h1`, …
     #[param(bounds = 1..=65_535, source = "Backwater's own")]
     pub hosts_per_leaf: u32,
-    /// Leaves of a plane to which each host has a link: with 2 a pair of ToRs that has its hosts in common. With `rails` a divisor of `leaves` / `rails`.
+    /// Number of leaves in a plane that each host has a link to. With 2, pairs of ToRs share their hosts (dual-ToR). With `rails` it
+    /// divides `leaves` / `rails`.
     #[param(default = 1, bounds = 1..=64, source = "Qian et al., Alibaba HPN, SIGCOMM 2024: dual-ToR, 2; 1: choice")]
     pub leaves_per_host: u32,
-    /// Interfaces of each server, each of them a host, numbered server by server: rail-optimised, interface i of the `hosts_per_leaf` servers of a group is attached to leaf i of that group of `rails` leaves. A divisor of `leaves`.
+    /// Number of interfaces of each server; each interface is a host, numbered server by server. Rail-optimised: a group has
+    /// `hosts_per_leaf` servers and `rails` leaves, and interface i of its servers is attached to leaf i of the group. Divides `leaves`.
     #[param(default = 1, bounds = 1..=65_535, source = "NVIDIA DGX SuperPOD reference architecture: rail-optimised, 8; 1: choice")]
     pub rails: u32,
-    /// Networks without a switch in common, each of `leaves` and `spines`, to each of which every host has a link, or `leaves_per_host` of them; its links are numbered plane by plane.
+    /// Number of networks without a common switch, each with `leaves` and `spines`. Each host has a link to each plane, or
+    /// `leaves_per_host` links; its links are numbered plane by plane.
     #[param(default = 1, bounds = 1..=64, source = "Qian et al., Alibaba HPN, SIGCOMM 2024: dual-plane, 2; 1: choice")]
     pub planes: u32,
     /// Rate of each host's link.
@@ -51,10 +56,10 @@ pub struct LeafSpine {
     /// Propagation delay of each link between a leaf and a spine. Absent: `link_delay`.
     #[param(range_text = "0 s and more", source = "Backwater's own")]
     pub fabric_delay: Option<Time>,
-    /// Parallel links between each leaf and each spine; in a fat tree between each ToR and each aggregation switch of its pod.
+    /// Number of parallel links between each leaf and each spine; in a fat tree between each ToR and each aggregation switch of its pod.
     #[param(default = 1, bounds = 1..=1_024, source = "Backwater's own; 1: choice")]
     pub links_per_pair: u32,
-    /// NVLink domains: each host a GPU with a link to the NVLink switch of its server, beside those to the network.
+    /// NVLink domains: each host is a GPU, and has a link to the NVLink switch of its server besides those to the network.
     #[serde(default)]
     pub nvlink: Option<NvLink>,
 }

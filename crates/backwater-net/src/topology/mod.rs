@@ -98,13 +98,13 @@ impl Topology {
     }
 }
 
-/// What a node is.
+/// Kind of a node.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 #[serde(rename_all = "kebab-case")]
 pub enum NodeKind {
-    /// Sends and receives flows; has one link or several, and forwards nothing.
+    /// Sends and receives flows over one link or several, and forwards nothing.
     Host,
-    /// Forwards.
+    /// Forwards frames.
     Switch,
 }
 

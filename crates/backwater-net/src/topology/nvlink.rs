@@ -18,17 +18,17 @@ use backwater_engine::Time;
 /// Tier of the NVLink switches.
 pub const TIER: &str = "nvlink";
 
-/// Servers of GPUs, each of them a host, which are numbered server by server.
+/// Servers of GPUs. Each GPU is a host; hosts are numbered server by server.
 #[parameters]
 #[derive(Clone, Debug, PartialEq)]
 pub struct NvLink {
-    /// GPUs of a server, a divisor of the number of hosts. They share a switch: `nvlink0`, `nvlink1`, …, one a server.
+    /// Number of GPUs in a server; divides the number of hosts. They share a switch: `nvlink0`, `nvlink1`, …, one per server.
     #[param(bounds = 1..=65_535, source = "Backwater's own")]
     pub gpus: u32,
-    /// Rate of each GPU's link to the switch of its server, its last link.
+    /// Rate of each GPU's link to the switch of its server, which is the GPU's last link.
     #[param(bounds = Rate(1).., source = "NVIDIA H100: 900 GB/s in both directions together are 3.6 Tb/s")]
     pub rate: Rate,
-    /// Propagation delay of these links.
+    /// Propagation delay of the links to these switches.
     #[param(range_text = "0 s and more", source = "Backwater's own")]
     pub delay: Time,
 }

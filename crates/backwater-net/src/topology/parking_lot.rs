@@ -14,7 +14,8 @@ use crate::units::Rate;
 use backwater_derive::parameters;
 use backwater_engine::Time;
 
-/// A chain of switches `s0`, `s1`, … with the same number of hosts at each, numbered switch by switch: the last host is at the end of the chain.
+/// A chain of switches `s0`, `s1`, … with the same number of hosts at each, numbered switch by switch: the last host is at the end of the
+/// chain.
 #[parameters]
 #[derive(Clone, Debug, PartialEq)]
 pub struct ParkingLot {

@@ -15,26 +15,26 @@ use serde::{Deserialize, Serialize};
 pub enum FaultEntry {
     Loss(Loss),
     DropNth(DropNth),
-    /// All links between two nodes carry nothing, in both directions; frames under way are lost.
+    /// All links between two nodes are down, in both directions; frames in flight are lost.
     LinkDown(Between),
-    /// All links between two nodes carry frames again.
+    /// All links between two nodes are up again.
     LinkUp(Between),
     RateChange(RateChange),
     SlowReceiver(SlowReceiver),
     PauseStorm(PauseStorm),
 }
 
-/// Each frame, or each of a kind, sent over a link in one direction is lost with a probability.
+/// Frames over a link in one direction, all or those of one kind, are lost with a probability.
 #[parameters]
 #[derive(Clone, Debug, PartialEq)]
 pub struct Loss {
-    /// When it begins.
+    /// Time at which it begins.
     #[param(default = Time::ZERO, range_text = "0 s and more", source = "Backwater's own")]
     pub at: Time,
-    /// Node that sends. Absent: every node that has a link to `to`.
+    /// Sending node. Absent: every node that has a link to `to`.
     #[param(range_text = "the name of a node of the topology", source = "Backwater's own")]
     pub from: Option<String>,
-    /// Node that would receive. Absent: every node that has a link to `from`; without either, every link in both directions.
+    /// Receiving node. Absent: every node that has a link to `from`; without either, every link in both directions.
     #[param(range_text = "the name of a node of the topology", source = "Backwater's own")]
     pub to: Option<String>,
     /// Kind of frame that is lost: `data`, `ack`, or a kind of control frame such as `cnp`, `mac-control`, `cim`. Absent: every frame.
@@ -49,19 +49,19 @@ pub struct Loss {
 #[parameters]
 #[derive(Clone, Debug, PartialEq)]
 pub struct DropNth {
-    /// From when on frames are counted.
+    /// Time from which frames are counted.
     #[param(default = Time::ZERO, range_text = "0 s and more", source = "Backwater's own")]
     pub at: Time,
-    /// Node that sends.
+    /// Sending node.
     #[param(range_text = "the name of a node of the topology", source = "Backwater's own")]
     pub from: String,
-    /// Node that would receive.
+    /// Receiving node.
     #[param(range_text = "the name of a node of the topology", source = "Backwater's own")]
     pub to: String,
     /// Kind of frame: `data`, `ack`, or a kind of control frame such as `cnp`, `mac-control`, `sfc-pause`.
     #[param(range_text = "data, ack, or a kind of control frame", source = "Backwater's own")]
     pub frame: Frames,
-    /// Which one, counted from 1.
+    /// Number of the lost frame, counted from 1.
     #[param(bounds = 1.., source = "Backwater's own")]
     pub nth: u64,
 }
@@ -70,28 +70,28 @@ pub struct DropNth {
 #[parameters]
 #[derive(Clone, Debug, PartialEq)]
 pub struct Between {
-    /// When.
+    /// Time at which it happens.
     #[param(range_text = "0 s and more", source = "Backwater's own")]
     pub at: Time,
     /// One node.
     #[param(range_text = "the name of a node of the topology", source = "Backwater's own")]
     pub a: String,
-    /// The other.
+    /// The other node.
     #[param(range_text = "the name of a node of the topology", source = "Backwater's own")]
     pub b: String,
 }
 
-/// A link sends at another rate in one direction.
+/// A link changes its rate in one direction.
 #[parameters]
 #[derive(Clone, Debug, PartialEq)]
 pub struct RateChange {
-    /// When.
+    /// Time at which it happens.
     #[param(range_text = "0 s and more", source = "Backwater's own")]
     pub at: Time,
-    /// Node that sends.
+    /// Sending node.
     #[param(range_text = "the name of a node of the topology", source = "Backwater's own")]
     pub from: String,
-    /// Node that receives.
+    /// Receiving node.
     #[param(range_text = "the name of a node of the topology", source = "Backwater's own")]
     pub to: String,
     /// The new rate.
@@ -99,56 +99,58 @@ pub struct RateChange {
     pub rate: Rate,
 }
 
-/// A host takes frames slowly from its receive buffer, and pauses a class of its link, or the link, when that fills. The buffer is one for all
-/// classes: faults of several classes at a host all act, and the lowest of their rates counts. A later one of a class replaces the earlier.
+/// A host consumes frames slowly from its receive buffer, and pauses a class of its link, or the whole link, when the buffer fills. All
+/// classes share one buffer: faults of several classes at a host all act, and the lowest of their rates applies. A later fault of a class
+/// replaces the earlier one.
 #[parameters]
 #[derive(Clone, Debug, PartialEq)]
 pub struct SlowReceiver {
-    /// When it begins.
+    /// Time at which it begins.
     #[param(default = Time::ZERO, range_text = "0 s and more", source = "Backwater's own")]
     pub at: Time,
     /// The host.
     #[schemars(with = "Hosts")]
     #[param(range_text = "one host: its number or its name", source = "Backwater's own")]
     pub host: Host,
-    /// Rate at which it takes frames.
+    /// Rate at which the host consumes frames.
     #[param(bounds = Rate(1).., source = "Backwater's own")]
     pub rate: Rate,
-    /// Bytes in the receive buffer, of all classes, above which the host pauses `class`, or its link.
+    /// Bytes of all classes in the receive buffer above which the host pauses `class`, or its link.
     #[param(range_text = "xon and more", source = "Backwater's own; the threshold of PAUSE, IEEE 802.3 annex 31B")]
     pub xoff: Bytes,
-    /// Bytes below which its neighbour may go on.
+    /// Bytes in the receive buffer below which its neighbour resumes.
     #[param(range_text = "0 B to xoff", source = "Backwater's own; the threshold of PAUSE, IEEE 802.3 annex 31B")]
     pub xon: Bytes,
-    /// Class that it pauses, 0 to 7. Absent: 3, or with `link` none.
+    /// Class that the host pauses, 0 to 7. Absent: 3, or none with `link`.
     #[param(bounds = 0..=7, source = "IEEE 802.1Q clause 36 (PFC); 3: choice, RoCEv2 deployments commonly use it")]
     pub class: Option<u8>,
-    /// It sends PAUSE, which stops the whole link, and not PFC of a class.
+    /// Whether the host sends PAUSE for the whole link instead of PFC for a class.
     #[param(default = false, source = "IEEE 802.3 annex 31B")]
     pub link: bool,
 }
 
-/// A host pauses classes of its links, or these, without a break, whatever it has room for: a storm of pauses, as broken interfaces send them.
+/// A pause storm: a host pauses some or all classes of its links, or whole links, without a break, even with room in its buffer, as broken
+/// interfaces do.
 #[parameters]
 #[derive(Clone, Debug, PartialEq)]
 pub struct PauseStorm {
-    /// When it begins.
+    /// Time at which it begins.
     #[param(default = Time::ZERO, range_text = "0 s and more", source = "Backwater's own")]
     pub at: Time,
-    /// When it ends. Absent: with the run.
+    /// Time at which it ends. Absent: with the run.
     #[param(range_text = "above at", source = "Backwater's own")]
     pub until: Option<Time>,
     /// The host. It pauses each of its links.
     #[schemars(with = "Hosts")]
     #[param(range_text = "one host: its number or its name", source = "Backwater's own")]
     pub host: Host,
-    /// Classes that it pauses, each 0 to 7. The neighbour obeys those that it has under flow control by class. Absent: all, or with `link` none.
+    /// Classes that the host pauses, each 0 to 7. The neighbour obeys for its classes with PFC. Absent: all, or none with `link`.
     #[param(
         each = 0..=7,
         source = "the priority enable vector of IEEE 802.3 annex 31D; all: choice, a broken interface knows no classes"
     )]
     pub classes: Option<Vec<u8>>,
-    /// It sends PAUSE, which stops whole links, and not PFC of classes.
+    /// Whether the host sends PAUSE for whole links instead of PFC for classes.
     #[param(default = false, source = "IEEE 802.3 annex 31B")]
     pub link: bool,
 }
@@ -187,7 +189,7 @@ impl PauseStorm {
     }
 }
 
-/// A kind of frame by name.
+/// Name of a kind of frame.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 #[serde(transparent)]
 pub struct Frames(pub String);

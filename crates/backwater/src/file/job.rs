@@ -12,40 +12,46 @@ use std::borrow::Cow;
 #[parameters]
 #[derive(Clone, Debug, PartialEq)]
 pub struct JobEntry {
-    /// What results call the job: its flows are the groups LABEL/STEP. Variants and `--set` name it by it: `job.LABEL.rounds`.
+    /// Name of the job in results: its flows are in the groups LABEL/STEP. Variants and `--set` use it, too: `job.LABEL.rounds`.
     #[param(default = "job".into(), range_text = "any text, another for each job", source = "Backwater's own")]
     pub label: String,
     /// Ranks of each instance, numbered from 0; each has a host of its own.
     #[param(bounds = 1..=1_000_000, source = "MPI 4.1 section 7.2: rank")]
     pub ranks: u32,
-    /// Instances of the job, each with ranks of its own. They start together and share nothing but the network.
+    /// Number of instances of the job, each with its own ranks. They start together and share nothing but the network.
     #[param(default = 1, bounds = 1..=1_000_000, source = "Backwater's own; 1: choice")]
     pub instances: u32,
-    /// Hosts on which ranks are placed. Absent: all.
+    /// Hosts that ranks are placed on. Absent: all.
     #[param(source = "Backwater's own")]
     pub hosts: Option<Hosts>,
-    /// Which of `hosts` the ranks are, instance by instance: in their order (`consecutive`), servers `stride` apart (`strided`), or at random by the seed (`random`). A server's ranks stay together.
+    /// How ranks are placed on `hosts`, instance by instance: in the order of `hosts` (`consecutive`), with servers `stride` apart
+    /// (`strided`), or at random by the seed (`random`). A server's ranks stay together.
     #[param(default = Placement::Consecutive, source = "Backwater's own; consecutive: choice")]
     pub placement: Placement,
-    /// `strided`: servers from one of an instance to its next; with 16 hosts at each leaf and one rank a server, a stride of 16 puts each on another leaf. Absent: as many as instances fit into `hosts`.
+    /// `strided`: distance in servers between two servers of an instance. With 16 hosts at each leaf and one rank per server, a stride of
+    /// 16 puts each rank on another leaf. Absent: the number of instances that fit into `hosts`.
     #[param(bounds = 1..=1_000_000, source = "Backwater's own")]
     pub stride: Option<u32>,
-    /// Consecutive ranks in one server; `ranks` is a multiple of it. Transfers between them do not use the network and take no time; with 1 all transfers use it.
+    /// Number of consecutive ranks in one server; divides `ranks`. Transfers within a server do not use the network and take no time; with
+    /// 1 all transfers use the network.
     #[param(default = 1, bounds = 1..=1_000_000, source = "Backwater's own; 1: choice; servers of AI clusters: 8")]
     pub ranks_per_server: u32,
-    /// When the first round begins.
+    /// Time at which the first round begins.
     #[param(default = Time::ZERO, range_text = "0 s and more", source = "Backwater's own; 0: choice")]
     pub start: Time,
-    /// How often the steps are done, all of them in each round.
+    /// Number of rounds; each round executes all steps.
     #[param(default = 1, bounds = 1..=1_000_000_000_000, source = "Backwater's own; 1: choice")]
     pub rounds: u64,
-    /// Most rounds of an instance at once: round b begins when round b - `rounds_in_flight` is complete. With 1 a round waits for all of the one before; with more, rounds follow each other as in a pipeline, each step at each of its ranks in the order of rounds.
+    /// Most rounds of an instance in progress at once: round b begins when round b - `rounds_in_flight` is complete. With 1 a round waits
+    /// until the previous one is complete. With more, rounds overlap as in a pipeline; each rank executes each step in the order of rounds.
     #[param(default = 1, bounds = 1..=1_000_000, source = "Backwater's own; 1: choice; pipelines: the micro-batches in flight (Narayanan et al., SC 2021)")]
     pub rounds_in_flight: u64,
-    /// When a transfer is complete: its receiver has the `last-byte`, or its sender the `last-ack`.
+    /// Event that completes a transfer: its receiver has the `last-byte`, or its sender the `last-ack`.
     #[param(default = CompleteAt::LastByte, source = "choice: what the next step needs is the data; last-ack: the sender's completion queue")]
     pub complete_at: CompleteAt,
-    /// What lies between the end of what a transfer waits for, or the job's start, and its entering the network: software at both ends, such as the launch of a kernel. The time of a transfer in `transfers` and of collectives has it, the time of its flow does not. With 0 a run stays on one thread.
+    /// Delay of each transfer in software at both ends, such as the launch of a kernel: from the end of its last dependency, or the job's
+    /// start, until it enters the network. Times in `transfers` and `collectives` include it, the time of its flow does not. With 0 a run
+    /// uses one thread.
     #[param(default = Time::ZERO, range_text = "0 s and more", source = "Backwater's own; 0: choice")]
     pub start_latency: Time,
     /// Class of the data, 0 to 7.
@@ -54,28 +60,31 @@ pub struct JobEntry {
     /// Whether the packets are ECN-capable.
     #[param(default = true, source = "RFC 3168 section 5 (ECT); on: choice, as DCQCN needs it")]
     pub ect: bool,
-    /// Queue pairs over which each transfer goes, each a flow of its own to ECMP, rate control and recovery.
+    /// Number of queue pairs for each transfer. Each has its own ECMP hash, rate control and recovery.
     #[param(default = 1, bounds = 1..=128, source = "NCCL: NCCL_IB_QPS_PER_CONNECTION, 1 to 128; 1: choice")]
     pub queue_pairs: u32,
-    /// Payload of the segments into which a message is cut, each of which goes to the next of its `queue_pairs`. Absent: a segment for each queue pair, all of a length.
+    /// Payload of the segments into which a message is divided. They go to its `queue_pairs` in turn. Absent: one segment for each queue
+    /// pair, of equal length.
     #[param(
         range_text = "multiples of packet.payload",
         source = "Backwater's own; NCCL: NCCL_IB_SPLIT_DATA_ON_QPS is absent where it is 1"
     )]
     pub segment: Option<Bytes>,
-    /// Whether queue pairs outlive a message: the messages from one host to another follow each other on them, with one row of packet numbers, one window and one rate. `false`: each message has fresh ones. Needs `transport.recovery`.
+    /// Whether messages from one host to another share queue pairs one after the other, with one sequence of packet numbers, one window and
+    /// one rate. `false`: each message has new queue pairs. Needs `transport.recovery`.
     #[param(
         default = false,
         source = "InfiniBand specification, volume 1, chapter 9 (queue pairs); UEC 1.0 (PDCs); false: choice"
     )]
     pub keep_queue_pairs: bool,
-    /// File with one operation a row instead of steps, relative to the scenario: `.csv` or `.parquet` with the columns id, rank, kind (`send` or `compute`), and maybe peer, bytes, time, after, after_ack, needs, start, class, label and stream.
+    /// File with one operation per row instead of steps, relative to the scenario: `.csv` or `.parquet` with the columns id, rank and kind
+    /// (`send` or `compute`). Optional columns: peer, bytes, time, after, after_ack, needs, start, class, label and stream.
     #[param(
         range_text = "a file whose name ends in .csv or .parquet",
         source = "Backwater's own; CSV: RFC 4180, Parquet: Apache Parquet"
     )]
     pub operations: Option<String>,
-    /// A training pipeline instead of steps: stages that pass micro-batches on.
+    /// A training pipeline instead of steps: its stages pass micro-batches on.
     #[param(source = "Narayanan et al., SC 2021")]
     pub pipeline: Option<PipelineEntry>,
     /// The steps of a round, a `[[job.step]]` each.
@@ -83,20 +92,22 @@ pub struct JobEntry {
     pub step: Vec<StepEntry>,
 }
 
-/// A pipeline: the ranks are `stages` groups in a row, of which each rank sends to its like in the next. Each stage computes passes of micro-batches in the order of the schedule; a pass waits for what it needs from another stage.
+/// A pipeline: the ranks form `stages` groups in a row, and each rank sends to the rank at its place in the next group. Each stage computes
+/// passes of micro-batches in the order of the schedule; a pass waits for the data that it needs from another stage.
 #[parameters]
 #[derive(Clone, Debug, PartialEq)]
 pub struct PipelineEntry {
-    /// Number of stages; `ranks` is a multiple of it.
+    /// Number of stages; divides `ranks`.
     #[param(bounds = 2..=100_000, source = "Narayanan et al., SC 2021: p")]
     pub stages: u32,
-    /// Micro-batches of a training step.
+    /// Number of micro-batches in a training step.
     #[param(bounds = 1..=100_000, source = "Narayanan et al., SC 2021: m")]
     pub micro_batches: u32,
-    /// In which order a stage computes: all forward passes, then all backward (`gpipe`), one of each in turns (`1f1b`), or so with several `chunks` of the model on each stage (`interleaved`).
+    /// Order in which a stage computes: all forward passes, then all backward passes (`gpipe`), one of each in turn (`1f1b`), or the latter
+    /// with several `chunks` of the model on each stage (`interleaved`).
     #[param(default = ScheduleName::OneForwardOneBackward, source = "Huang et al., NeurIPS 2019; Narayanan et al., ICML 2021 and SC 2021; 1f1b: choice")]
     pub schedule: ScheduleName,
-    /// `interleaved`: chunks of the model on each stage.
+    /// `interleaved`: number of chunks of the model on each stage.
     #[param(default = 1, bounds = 1..=1_000, source = "Narayanan et al., SC 2021: v; 1: choice")]
     pub chunks: u32,
     /// Time of a forward pass of a micro-batch through a chunk.
@@ -105,7 +116,7 @@ pub struct PipelineEntry {
     /// Time of a backward pass of a micro-batch through a chunk. Absent: twice `forward`.
     #[param(range_text = "0 s and more", source = "Narayanan et al., SC 2021: backward passes take twice as long")]
     pub backward: Option<Time>,
-    /// Payload that each rank sends for a micro-batch: activations to the next stage, and as many gradients back.
+    /// Payload that each rank sends for a micro-batch: activations to the next stage, and gradients of the same size back.
     #[param(bounds = Bytes(1).., source = "Narayanan et al., SC 2021: b s h values")]
     pub size: Bytes,
 }
@@ -114,9 +125,9 @@ pub struct PipelineEntry {
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 #[serde(rename_all = "kebab-case")]
 pub enum ScheduleName {
-    /// All forward passes, then all backward.
+    /// All forward passes, then all backward passes.
     Gpipe,
-    /// One forward, one backward in turns.
+    /// One forward pass and one backward pass in turn.
     #[serde(rename = "1f1b")]
     OneForwardOneBackward,
     /// The same, with several chunks of the model on each stage.
@@ -127,58 +138,64 @@ pub enum ScheduleName {
 #[parameters]
 #[derive(Clone, Debug, PartialEq)]
 pub struct StepEntry {
-    /// What results and `after` call the step.
+    /// Name of the step in results and in `after`.
     #[param(default = "step".into(), range_text = "any text, another for each step of the job", source = "Backwater's own")]
     pub label: String,
-    /// What its ranks do.
+    /// Kind of the step: a computation, a transfer or a collective of its ranks.
     #[param(source = "MPI 4.1 chapters 3 and 6; nccl-tests")]
     pub kind: StepKind,
-    /// `compute`: for how long.
+    /// `compute`: duration of the computation.
     #[param(range_text = "0 s and more", source = "Backwater's own")]
     pub time: Option<Time>,
-    /// Payload. Of `all-reduce`, `all-gather` and `reduce-scatter` the whole buffer of a rank, of which each part is 1/n; of `dispatch` and `combine` a copy of a token; of other transfers what `size_of` says.
+    /// Payload. For `all-reduce`, `all-gather` and `reduce-scatter`: the whole buffer of a rank, each part being 1/n of it. For `dispatch`
+    /// and `combine`: a copy of a token. For other transfers: as `size_of` specifies.
     #[param(bounds = Bytes(1).., source = "nccl-tests, doc/PERFORMANCE.md: size")]
     pub size: Option<Bytes>,
-    /// `all-to-all-v`: whether `size` is that of each `transfer`, or what each `sender` sends in all, split evenly among its receivers in other servers.
+    /// `all-to-all-v`: what `size` refers to: each `transfer`, or each `sender`, which splits it evenly among its receivers in other
+    /// servers.
     #[param(default = SizeOf::Transfer, source = "Backwater's own; transfer: choice")]
     pub size_of: SizeOf,
-    /// How it is done: `ring` (default), `halving-doubling` or `hierarchical` for `all-reduce`, `all-gather` and `reduce-scatter`, `tree` for `all-reduce`, too; `direct` (default, all transfers at once) or `pairwise` for `all-to-all`.
+    /// Algorithm: `ring` (default), `halving-doubling` or `hierarchical` for `all-reduce`, `all-gather` and `reduce-scatter`; `tree` for
+    /// `all-reduce`, too; `direct` (default, all transfers at once) or `pairwise` for `all-to-all`.
     #[param(source = "Thakur, Rabenseifner and Gropp, IJHPCA 19 (2005); defaults: choice, as NCCL does")]
     pub algorithm: Option<AlgorithmName>,
-    /// `tree`: parts in which the buffer goes up and down, one behind the other.
+    /// `tree`: number of parts in which the buffer goes up and down the tree, one behind the other.
     #[param(bounds = 1..=1_000_000, source = "Sanders, Speck and Träff, Parallel Computing 35 (2009): pipelining; absent, 1: choice")]
     pub chunks: Option<u32>,
-    /// `all-to-all-v`: receivers that each rank draws anew in every round. `sizes` says it otherwise.
+    /// `all-to-all-v`: number of receivers that each rank draws anew in each round, if `sizes` is absent.
     #[param(bounds = 1..=1_000_000, source = "Backwater's own; experts a token goes to in a mixture of experts: Fedus et al., JMLR 23 (2022)")]
     pub fan_out: Option<u32>,
-    /// `all-to-all-v`: how they are drawn: each rank by itself (`random`), or such that every rank is drawn equally often (`balanced`).
+    /// `all-to-all-v`: how receivers are drawn: by each rank independently (`random`), or with each rank drawn equally often (`balanced`).
     #[param(default = ChoiceName::Random, source = "Backwater's own; random: choice")]
     pub choice: ChoiceName,
-    /// `all-to-all-v`: whether a rank may draw itself, which is no transfer.
+    /// `all-to-all-v`: whether a rank may draw itself, which causes no transfer.
     #[param(default = false, source = "Backwater's own; off: choice")]
     pub with_self: bool,
-    /// `all-to-all-v`: payload from each rank of a group to each, a list for every sender; "0 B" is no transfer. Instead of `size` and `fan_out`.
+    /// `all-to-all-v`: payload from each rank of a group to each, one list per sender; "0 B" means no transfer. Instead of `size` and
+    /// `fan_out`.
     #[param(source = "MPI 4.1 section 6.8: MPI_Alltoallv")]
     pub sizes: Option<SizeMatrix>,
-    /// `dispatch`: tokens of each rank.
+    /// `dispatch`: number of tokens of each rank.
     #[param(bounds = 1..=10_000_000, source = "DeepSeek-V3, arXiv 2412.19437: tokens of a batch")]
     pub tokens: Option<u32>,
-    /// `dispatch`: experts of a group, in equal blocks on its ranks; a multiple of them. Absent: one a rank.
+    /// `dispatch`: number of experts of a group, in equal blocks on its ranks; a multiple of the number of ranks. Absent: one per rank.
     #[param(bounds = 1..=1_000_000, source = "Shazeer et al., ICLR 2017: n experts")]
     pub experts: Option<u32>,
-    /// `dispatch`: experts of each token.
+    /// `dispatch`: number of experts for each token.
     #[param(bounds = 1..=1_000, source = "Shazeer et al., ICLR 2017: k of top-k gating")]
     pub top_k: Option<u32>,
-    /// `dispatch`: how unlike experts are in popularity: the i-th most popular is drawn in proportion to i^-`skew`. Which expert is how popular is drawn once for the step.
+    /// `dispatch`: inequality of the experts' popularity: the i-th most popular expert is drawn in proportion to i^-`skew`. The order of
+    /// popularity is drawn once for the step.
     #[param(default = 0.0, bounds = 0.0..=100.0, source = "Zipf's law; 0, all alike: choice, what load balancing losses aim at")]
     pub skew: f64,
-    /// `dispatch`: most servers in which a token's experts are. Absent: any number.
+    /// `dispatch`: most servers among which a token's experts are spread. Absent: no limit.
     #[param(bounds = 1..=1_000_000, source = "DeepSeek-V3, arXiv 2412.19437, section 2.1.2: M of node-limited routing")]
     pub server_limit: Option<u32>,
-    /// `dispatch`: where copies of a token go: one to each `rank` that has one of its experts, or one to each `server` that has, to the rank at the sender's own place there, which forwards it within the server.
+    /// `dispatch`: receivers of a token's copies: each `rank` with one of its experts, or each `server` with one. In the server the rank at
+    /// the sender's place receives the copy, and forwards it within the server.
     #[param(default = CopiesTo::Rank, source = "DeepSeek-V3, arXiv 2412.19437, section 3.2.2 (server); rank: choice")]
     pub copies: CopiesTo,
-    /// `combine`: label of the `dispatch` step whose tokens come back, from the same ranks in the same groups.
+    /// `combine`: label of the `dispatch` step whose tokens return, from the same ranks in the same groups.
     #[param(range_text = "label of a dispatch step of the job", source = "Backwater's own")]
     pub of: Option<String>,
     /// Ranks that take part. Absent: all.
@@ -189,28 +206,30 @@ pub struct StepEntry {
         source = "Backwater's own"
     )]
     pub ranks: Option<Hosts>,
-    /// The ranks act in groups of so many, each by itself. Absent: all in one; of `compute` each rank alone.
+    /// Number of ranks in a group; each group acts independently. Absent: all ranks in one group; for `compute` each rank alone.
     #[param(bounds = 1..=1_000_000, source = "MPI 4.1 chapter 7: communicators")]
     pub group_size: Option<u32>,
-    /// From one rank of a group to its next, by their order in `ranks`: of 64 ranks, groups of 8 with a stride of 8 are those whose numbers are equal modulo 8.
+    /// Distance between two ranks of a group, in their order in `ranks`. Of 64 ranks, groups of 8 with a stride of 8 are those whose
+    /// numbers are equal modulo 8.
     #[param(default = 1, bounds = 1..=1_000_000, source = "Backwater's own; 1: choice")]
     pub group_stride: u32,
-    /// `point-to-point`: each rank r sends to rank r + `shift`, where there is one.
+    /// `point-to-point`: each rank r sends to rank r + `shift`, if that rank exists.
     #[param(bounds = -1_000_000..=1_000_000, source = "Backwater's own")]
     pub shift: Option<i64>,
-    /// `point-to-point` with `shift`: after the last rank comes the first.
+    /// `point-to-point` with `shift`: whether the first rank follows the last one.
     #[param(default = false, source = "Backwater's own; off: choice")]
     pub wrap: bool,
-    /// `point-to-point`: who sends to whom, instead of `shift`.
+    /// `point-to-point`: pairs of senders and receivers, instead of `shift`.
     #[param(source = "Backwater's own")]
     pub pairs: Option<RankPairs>,
-    /// Steps of the same round that it waits for. A rank goes on when what they do there is complete; of point-to-point transfers, when what it receives has come. Absent: the step before it in the file; `[]`: none.
+    /// Steps of the same round that it waits for. A rank continues when these steps are complete at it, and for point-to-point transfers
+    /// when the data that it receives has arrived. Absent: the previous step in the file; `[]`: none.
     #[param(range_text = "labels of steps of the job", source = "Backwater's own")]
     pub after: Option<Vec<String>>,
-    /// Steps of the round before that it waits for, beside itself: for more than one round in flight.
+    /// Steps of the previous round that it waits for, besides itself: for more than one round in flight.
     #[param(default = Vec::new(), range_text = "labels of steps of the job", source = "Backwater's own")]
     pub after_previous: Vec<String>,
-    /// It does not begin before this time after the job's start.
+    /// Earliest time of its beginning, after the job's start.
     #[param(default = Time::ZERO, range_text = "0 s and more", source = "Backwater's own; 0: choice")]
     pub start: Time,
 }
@@ -222,45 +241,45 @@ impl JobEntry {
     }
 }
 
-/// Which hosts the ranks are.
+/// How ranks are placed on hosts.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 #[serde(rename_all = "kebab-case")]
 pub enum Placement {
-    /// One host after the other.
+    /// On consecutive hosts.
     Consecutive,
-    /// Servers a stride apart.
+    /// On servers a stride apart.
     Strided,
-    /// Servers in an order drawn by the seed.
+    /// On servers in an order drawn by the seed.
     Random,
 }
 
-/// When a transfer is complete.
+/// Event that completes a transfer.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 #[serde(rename_all = "kebab-case")]
 pub enum CompleteAt {
-    /// When its receiver has its last byte.
+    /// Its receiver has the last byte.
     LastByte,
-    /// When its sender has the last acknowledgement.
+    /// Its sender has the last acknowledgement.
     LastAck,
 }
 
-/// What ranks do in a step.
+/// Kind of a step.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 #[serde(rename_all = "kebab-case")]
 pub enum StepKind {
-    /// Compute for a `time`.
+    /// Each rank computes for a `time`.
     Compute,
-    /// One sends to one other: by `shift` or `pairs`.
+    /// Each rank sends to one other rank, by `shift` or `pairs`.
     PointToPoint,
-    /// The sum of all buffers at every rank.
+    /// Each rank gets the sum of all buffers.
     AllReduce,
-    /// The parts of all at every rank.
+    /// Each rank gets the parts of all ranks.
     AllGather,
-    /// A part of the sum at every rank.
+    /// Each rank gets a part of the sum.
     ReduceScatter,
-    /// Each rank sends as much to every other.
+    /// Each rank sends the same amount to each other rank.
     AllToAll,
-    /// Each rank sends to some others (`fan_out`), or what `sizes` says.
+    /// Each rank sends to some other ranks (`fan_out`), or the amounts in `sizes`.
     AllToAllV,
     /// Each rank sends its `tokens` to their experts, drawn anew in every round.
     Dispatch,
@@ -268,41 +287,41 @@ pub enum StepKind {
     Combine,
 }
 
-/// Where copies of a token go.
+/// Receivers of a token's copies.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 #[serde(rename_all = "kebab-case")]
 pub enum CopiesTo {
-    /// One to each rank that has one of its experts.
+    /// Each rank with one of its experts.
     Rank,
-    /// One to each server that has.
+    /// Each server with one of its experts.
     Server,
 }
 
-/// What a size is the size of.
+/// Transfers whose payload a size is.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 #[serde(rename_all = "kebab-case")]
 pub enum SizeOf {
-    /// Of each transfer.
+    /// Each transfer.
     Transfer,
-    /// Of all that a rank sends in the step.
+    /// All transfers of a rank in the step together.
     Sender,
 }
 
-/// How a collective is done.
+/// Algorithm of a collective.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 #[serde(rename_all = "kebab-case")]
 pub enum AlgorithmName {
-    /// From each to the next, round a ring.
+    /// From each rank to the next, around a ring.
     Ring,
     /// With partners at halving, then doubling distance; for 2, 4, 8, … ranks.
     HalvingDoubling,
-    /// Within servers first, which takes no time, then round rings of the ranks at one place in each.
+    /// First within servers, which takes no time, then around rings of the ranks at the same place in each server.
     Hierarchical,
     /// Up a binary tree, and down again.
     Tree,
     /// All transfers at once.
     Direct,
-    /// To the next, then the next but one, and so on; one at a time.
+    /// To the next rank, then the next but one, and so on; one transfer at a time.
     Pairwise,
 }
 
@@ -310,9 +329,9 @@ pub enum AlgorithmName {
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 #[serde(rename_all = "kebab-case")]
 pub enum ChoiceName {
-    /// By each rank for itself, all sets being equally likely: a rank may be drawn by many.
+    /// By each rank independently, with all sets equally likely: several ranks may draw the same one.
     Random,
-    /// Such that every rank is drawn equally often.
+    /// With each rank drawn equally often.
     Balanced,
 }
 

@@ -11,7 +11,7 @@ use std::borrow::Cow;
 #[parameters]
 #[derive(Clone, Debug, PartialEq)]
 pub struct Links {
-    /// Other values for some links than the topology gives them, a `[[link.at]]` each.
+    /// Other values for some links of the topology, a `[[link.at]]` each.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub at: Vec<LinkAt>,
 }
@@ -23,34 +23,34 @@ impl Links {
     }
 }
 
-/// Other values for the links between some nodes; of several that give a value of a link the last counts.
+/// Other values for the links between some nodes; if several entries set a value of a link, the last one applies.
 #[parameters]
 #[derive(Clone, Debug, PartialEq)]
 pub struct LinkAt {
-    /// Two sets of nodes: all links that join a node of the one with a node of the other, in both directions.
+    /// Two sets of nodes: all links between a node of one set and a node of the other, in both directions.
     #[serde(deserialize_with = "two")]
     #[schemars(with = "Option<Pair>")]
     #[param(source = "Backwater's own")]
     pub between: Option<[Nodes; 2]>,
-    /// Nodes that send, in place of `between`: one direction of links, for `rate` and `loss`. Absent: any.
+    /// Sending nodes, instead of `between`: one direction of links, for `rate` and `loss`. Absent: any.
     #[param(source = "Backwater's own")]
     pub from: Option<Nodes>,
-    /// Nodes that receive, in place of `between`. Absent: any.
+    /// Receiving nodes, instead of `between`. Absent: any.
     #[param(source = "Backwater's own")]
     pub to: Option<Nodes>,
-    /// Of the links that join the same two nodes the one of this number, from 0 in the order of the topology. Absent: all of them.
+    /// Number of one link among parallel links of two nodes, from 0 in the order of the topology. Absent: all of them.
     #[param(source = "Backwater's own")]
     pub number: Option<u32>,
-    /// Rate. Absent: the topology's.
+    /// Rate of the links. Absent: the topology's.
     #[param(bounds = Rate(1).., source = "Backwater's own")]
     pub rate: Option<Rate>,
     /// Propagation delay in each direction. Absent: the topology's.
     #[param(range_text = "0 s and more", source = "Backwater's own")]
     pub delay: Option<Time>,
-    /// Share of the frames that are lost, each by itself. Absent: none.
+    /// Share of frames that are lost, each independently. Absent: none.
     #[param(bounds = 0.0..=1.0, source = "Backwater's own; independent losses: choice")]
     pub loss: Option<f64>,
-    /// Whether the links carry nothing from the start: ECMP leaves them out until a fault of kind `link-up`. Absent: they are up.
+    /// Whether the links are down from the start: ECMP does not use them until a fault of kind `link-up`. Absent: they are up.
     #[param(source = "Backwater's own")]
     pub down: Option<bool>,
 }

@@ -31,16 +31,17 @@ use backwater_net::topology::Topology;
 #[parameters]
 #[derive(Clone, Debug)]
 pub struct File {
-    /// What results and reports call the run.
+    /// Name of the run in results and reports.
     #[param(default = String::new(), range_text = "any text", source = "Backwater's own")]
     pub title: String,
-    /// What the scenario is for, in a sentence or a paragraph.
+    /// Purpose of the scenario, in a sentence or a paragraph.
     #[param(default = String::new(), range_text = "any text", source = "Backwater's own")]
     pub description: String,
     /// Seed of all random streams.
     #[param(default = 1, range_text = "0 to 2^63 - 1", source = "Backwater's own; 1: choice")]
     pub seed: u64,
-    /// Whether the run promises not to drop a frame of a flow for want of memory; a drop then ends it, and too little PFC headroom is an error. A message of a mechanism that is dropped is counted.
+    /// Whether the run must not drop a frame of a flow for want of memory. If one is dropped the run ends, and too little PFC headroom is
+    /// an error. Dropped control messages of mechanisms are only counted.
     #[param(default = false, source = "Backwater's own; what IEEE 802.1Q clause 36 (PFC) is there to keep")]
     pub lossless: bool,
     /// When the run ends.
@@ -48,7 +49,7 @@ pub struct File {
     pub stop: Stop,
     /// Nodes and links.
     pub topology: Topology,
-    /// Links that differ from what the topology says of them.
+    /// Links with other values than those of the topology.
     #[serde(default, skip_serializing_if = "Links::is_empty")]
     pub link: Links,
     /// Sizes on the wire.
@@ -57,7 +58,7 @@ pub struct File {
     /// Acknowledgements.
     #[serde(default)]
     pub ack: AckParams,
-    /// Connections: what is retransmitted, and how much may be unacknowledged.
+    /// Connections: their loss recovery, and how much they may leave unacknowledged.
     #[serde(default)]
     pub transport: TransportParams,
     /// Network interfaces of the hosts.
@@ -69,10 +70,10 @@ pub struct File {
     /// Computations and transfers that wait for each other, a `[[job]]` each.
     #[serde(default)]
     pub job: Vec<JobEntry>,
-    /// What goes wrong or changes during the run, a `[[fault]]` each.
+    /// Faults and changes during the run, a `[[fault]]` each.
     #[serde(default)]
     pub fault: Vec<FaultEntry>,
-    /// What is recorded beside flows, ports and control messages.
+    /// Recorded data besides flows, ports and control messages.
     #[serde(default)]
     pub output: Output,
 }
@@ -81,16 +82,18 @@ pub struct File {
 #[parameters]
 #[derive(Clone, Debug, PartialEq)]
 pub struct Stop {
-    /// End of the run, finished flows or not. Absent: when every flow is complete and no fault is to come.
+    /// Time at which the run ends, even with unfinished flows. Absent: when every flow is complete and no fault is to come.
     #[param(range_text = "0 s and more", source = "Backwater's own")]
     pub at: Option<Time>,
-    /// Whether a deadlock, pauses of switches that wait for each other in a cycle, ends the run as failed. With `false` it is only recorded.
+    /// Whether a deadlock (pauses of switches that wait for each other in a cycle) ends the run as failed. `false`: it is only recorded.
     #[param(default = true, source = "Backwater's own; true: choice, frames in it wait for ever")]
     pub deadlock: bool,
-    /// Time after which a run fails whose flows time out again and again while none gets further, or in which pauses are refreshed and no other frame leaves (then at least what it is when absent). Absent: 100 times `transport.timeout`, at least 100 ms.
+    /// Time without progress after which a run fails. In this time flows time out again and again and none progresses, or only refreshes of
+    /// pauses leave (for these at least the default applies). Absent: 100 times `transport.timeout`, at least 100 ms.
     #[param(bounds = Time(1).., source = "Backwater's own; absent: choice")]
     pub stall: Option<Time>,
-    /// Labels of groups of flows: the run ends when all their flows have ended, others still in progress or not. Absent: when every flow is complete.
+    /// Labels of groups of flows: the run ends when all flows of these groups have ended, even with other flows in progress. Absent: when
+    /// every flow is complete.
     #[param(range_text = "labels of `[[flow]]` groups", source = "Backwater's own")]
     pub when: Option<Vec<String>>,
 }
