@@ -5,7 +5,7 @@
 //! field.
 //!
 //! ```text
-//! /// Queue length up to which nothing is marked.                      the meaning, which `backwater explain` prints
+//! /// Queue length up to which no packet is marked.                    the meaning, which `backwater explain` prints
 //! #[param(symbol = "Kmin", default = Bytes(5_000), range = Bytes::ZERO..=kmax, source = "Zhu et al., SIGCOMM 2015")]
 //! pub kmin: Bytes,
 //! ```
@@ -70,7 +70,7 @@ pub fn state(item: TokenStream) -> TokenStream {
 /// its doc comment:
 ///
 /// ```text
-/// /// One row a flow, when it was complete or the run over.       the description of the table
+/// /// One row per flow, written when the flow or the run ends.    the description of the table
 /// #[table("flows")]                                              the name of the table
 ///
 /// /// Payload received.                                           the description of the column, without capital and full stop

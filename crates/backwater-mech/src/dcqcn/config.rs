@@ -76,7 +76,7 @@ pub struct Params {
         source = "ns3-rdma config: 100 Mb/s", why = "a flow at rate zero never sends again"
     )]
     pub min_rate: Rate,
-    /// Whether a CNP always sets Rt = Rc. `false` (`ns3` only): not before the first increase since the last decrease.
+    /// Whether a CNP always sets Rt = Rc. `false` (`ns3` only): only if the rate has increased since the last decrease.
     #[param(default = true, source = "SIGCOMM 2015; HPCC ns-3 config: false")]
     pub clamp_target: bool,
     /// `ns3`: time between two checks for marks; each check decreases the rate at most once.

@@ -51,8 +51,8 @@ pub struct Params {
         source = "HPCC ns-3 code; its config: 1 Gb/s", why = "a flow at rate zero never sends again"
     )]
     pub min_rate: Rate,
-    /// `int`: units of the records: bytes in multiples of this x 128 B, and queue lengths in multiples of this x 80 B, both rounded down;
-    /// 0: exact bytes.
+    /// `int`: units of the records: bytes in multiples of this x 128 B, and queue lengths in multiples of this x 80 B, both rounded
+    /// down; 0: exact bytes.
     #[param(symbol = "INT_MULTI", default = 0, range = 0..=1000, source = "choice; HPCC ns-3 run.py: 1 per 25 Gb/s")]
     pub int_multi: u32,
     /// `pint`: base of the powers that encode loads. A base nearer to 1 is more precise and takes more octets: 1 octet from 1.05 on, 2

@@ -89,8 +89,8 @@ pub struct Params {
     /// `isolation`, which puts packets for the congested queue into an isolation queue of the ToR.
     #[param(default = AtSource::Host, source = "SFC proxy contribution 2025 (IEEE P802.1Qdw); host: SFC-AIDC 2025")]
     pub at_source: AtSource,
-    /// With isolation: bytes in isolation queues at which the ToR pauses a host's class by PFC, as soon as more of that class arrives. The
-    /// class resumes two frames below.
+    /// With isolation: bytes in isolation queues above which the ToR pauses a host's class by PFC when a further packet joins them. The class
+    /// resumes two frames below.
     #[param(
         symbol = "Tf", default = Bytes(200_000), range = Bytes::ZERO.., up_to = "below the PFC threshold, where PFC is on",
         source = "choice; SFC proxy contribution 2025 says that a congestion queue need not be large"

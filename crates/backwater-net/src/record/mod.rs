@@ -253,8 +253,8 @@ pub struct SeriesRow {
     /// Sampled quantity: queue_bytes, held_bytes, sent_bytes, paused, flow_rate_bps, flow_received_bytes, or backlog_ with mean_bytes,
     /// mean_square_bytes2, max_bytes, empty_ps.
     pub quantity: &'static str,
-    /// queue_bytes: B in the egress queue; held_bytes: B that wait in the switch's isolation queues; sent_bytes: B since the last sample;
-    /// paused: 1; flow_rate_bps: b/s of payload sent since the last sample, retransmissions included; flow_received_bytes: B of payload
+    /// queue_bytes: B in the egress queue; held_bytes: B that wait in the switch's isolation queues; sent_bytes: B since the last
+    /// sample; paused: 1; flow_rate_bps: b/s of payload sent since the last sample, retransmissions included; flow_received_bytes: B of payload
     /// received since the flow's start; backlog_*: since the last sample, weighted by time, B, B², B and ps.
     #[column(unit = "see quantity")]
     pub value: u64,
@@ -417,8 +417,8 @@ pub struct WaitRow {
     pub port: Port,
     /// Name of the node at the other end of the link.
     pub peer: NodeId,
-    /// paused: by the peer; behind: the port sent another flow's data; control-frames: the port sent acknowledgements or control frames;
-    /// gate: closed by a mechanism; credit: a mechanism let no frame of the queue start; lane: in an isolation queue; fabric: before a
+    /// paused: by the peer; behind: the port sent another flow's data; control-frames: the port sent acknowledgements or control
+    /// frames; gate: closed by a mechanism; credit: a mechanism let no frame of the queue start; lane: in an isolation queue; fabric: before a
     /// crossbar; receiver: in a slow receiver's buffer; sent-again: retransmitted on the link after damage, or behind such a frame; at the
     /// source: issue (the interface issued messages posted before it), rate-limit, window, held-at-source, acknowledgements (all data was
     /// sent).

@@ -69,15 +69,15 @@ pub struct FlowGroup {
     #[param(default = true, source = "RFC 3168 section 5 (ECT); on: choice, as DCQCN needs it")]
     pub ect: bool,
     /// All nodes of the path, both hosts included; a list of lists has one path for each pair. Absent: ECMP.
-    #[param(range_text = "a way that links join", source = "Backwater's own")]
+    #[param(range_text = "a path along links", source = "Backwater's own")]
     pub path: Option<Waypoints>,
     /// Nodes that the path must pass in this order, with the shortest path between them; a list of lists has one for each pair. Absent:
     /// ECMP.
-    #[param(range_text = "nodes between which one shortest way leads", source = "Backwater's own")]
+    #[param(range_text = "nodes with one shortest path from each to the next", source = "Backwater's own")]
     pub via: Option<Waypoints>,
     /// All nodes of the acknowledgements' path, from the receiver to the sender; a list of lists has one path for each pair. Absent: as
     /// `ack.path` specifies.
-    #[param(range_text = "a way that links join", source = "Backwater's own")]
+    #[param(range_text = "a path along links", source = "Backwater's own")]
     pub ack_path: Option<Waypoints>,
     /// Number of the link, from 0, by which the flows leave a host with several links, for `nic.link = "index"`. Absent: number of the flow
     /// modulo number of links.

@@ -209,7 +209,7 @@ pub struct StepEntry {
     /// Number of ranks in a group; each group acts independently. Absent: all ranks in one group; for `compute` each rank alone.
     #[param(bounds = 1..=1_000_000, source = "MPI 4.1 chapter 7: communicators")]
     pub group_size: Option<u32>,
-    /// Distance between two ranks of a group, in their order in `ranks`. Of 64 ranks, groups of 8 with a stride of 8 are those whose
+    /// Distance between two ranks of a group, in their order in `ranks`. Among 64 ranks, groups of 8 with a stride of 8 are those whose
     /// numbers are equal modulo 8.
     #[param(default = 1, bounds = 1..=1_000_000, source = "Backwater's own; 1: choice")]
     pub group_stride: u32,

@@ -82,7 +82,7 @@ pub struct File {
 #[parameters]
 #[derive(Clone, Debug, PartialEq)]
 pub struct Stop {
-    /// Time at which the run ends, even with unfinished flows. Absent: when every flow is complete and no fault is to come.
+    /// Time at which the run ends, even with unfinished flows. Absent: when every flow is complete and no fault is pending.
     #[param(range_text = "0 s and more", source = "Backwater's own")]
     pub at: Option<Time>,
     /// Whether a deadlock (pauses of switches that wait for each other in a cycle) ends the run as failed. `false`: it is only recorded.

@@ -116,7 +116,7 @@ fn the_reference_is_what_the_schema_says() {
     assert!(committed == page, "`make reference` writes docs/reference.md anew");
     assert!(
         page.contains(
-            "\n| `kmin` | Kmin | Queue length up to which nothing is marked. | size | `5 KB` | 0 B to kmax |"
+            "\n| `kmin` | Kmin | Queue length up to which no packet is marked. | size | `5 KB` | 0 B to kmax |"
         )
     );
 }
