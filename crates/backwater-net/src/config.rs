@@ -23,8 +23,8 @@ pub struct PacketParams {
     /// Bytes per frame that only the link counts: preamble 8 and inter-frame gap 12. Several published models leave them out.
     #[param(default = Bytes(20), range_text = "0 B to 1 MiB", source = "IEEE 802.3 clause 4A.4.2")]
     pub gap: Bytes,
-    /// Unit of times on a link. They are rounded down to whole multiples of it, as in simulators with a coarse clock; a link may then carry
-    /// up to twice its rate. Absent: exact. Only to reproduce results of such simulators.
+    /// Clock tick of links: times on a link are rounded down to whole multiples of it, as in simulators with a coarse clock. A link may
+    /// then carry up to twice its rate. Absent: exact. Only to reproduce results of such simulators.
     #[param(
         range_text = "1 ps to below the time of the shortest frame on the fastest link",
         source = "choice; public ns-3 RDMA code: 1 ns"
@@ -405,7 +405,7 @@ pub struct SwitchParams {
     #[param(default = 1.0, bounds = 0.0.., source = "Choudhury and Hahne, IEEE/ACM ToN 1998")]
     pub alpha_egress: f64,
     /// Shared memory: limit of a lossless (port, class), as a multiple of the free shared memory. Frames beyond it use the headroom, which
-    /// drains first; the usual value is that of `pfc.alpha`. Absent: headroom is used when the shared memory is full.
+    /// drains first; use the value of `pfc.alpha`. Absent: headroom is used when the shared memory is full.
     #[param(bounds = 0.0.., source = "HPCC ns-3 switch-mmu: 1/8 at the rate of the interfaces")]
     pub headroom_above: Option<f64>,
     /// Port rate for which `headroom`, `headroom_above` and the memory of egress ports and queues are given; all scale in proportion at
@@ -503,9 +503,9 @@ pub struct NicParams {
         source = "weighted round robin, Katevenis, Sidiropoulos and Courcoubetis, IEEE JSAC 1991; default: choice"
     )]
     pub weights: Option<[u32; 8]>,
-    /// Acknowledgements and control messages that a host sends for each data packet when both wait at its interface: one of `control_turns`
-    /// + 1 packets is then data. If only one kind waits, it leaves at once. Only with `ack.first_at_nic`. Absent: data waits until no
-    /// acknowledgement or control message does.
+    /// Number of acknowledgements and control messages that a host sends for each data packet when both wait at its interface: one of
+    /// `control_turns` + 1 packets is then data. If only one kind waits, it leaves at once. Only with `ack.first_at_nic`. Absent: data
+    /// waits until no acknowledgement or control message does.
     #[param(bounds = 1..=1024, source = "htsim_uec (ultraethernet/uet-htsim 40ccb052), UecNIC: 10; default: choice, as the other models of NICs")]
     pub control_turns: Option<u32>,
     /// Whether the interface fetches the whole first frame of a flow from memory, at the link's rate, before its first bit leaves: this

@@ -54,7 +54,7 @@ pub struct FlowIdentity {
     pub from: u64,
 }
 
-/// One row per queue pair of a message that uses several queue pairs, written when the message or the run ends.
+/// One row per queue pair of a message that uses several queue pairs, written when its part of the message is complete or the run ends.
 #[derive(Clone, Debug, PartialEq, Table)]
 #[table("queue_pairs")]
 pub struct QueuePairRow {

@@ -120,8 +120,8 @@ pub struct FlowGroup {
     /// Time from which no flow starts. Absent: `stop.at`.
     #[param(range_text = "0 s and more", source = "Backwater's own")]
     pub until: Option<Time>,
-    /// Number of flows of each pair (`random`, `matrix`: of each sender), or of events of an incast. Absent: 1 for `once`, otherwise as
-    /// many as begin before `until`.
+    /// Number of flows of each pair (`random`, `matrix`: of each sender), or number of events of an incast. Absent: 1 for `once`, otherwise
+    /// as many as begin before `until`.
     #[param(bounds = 1..=1_000_000_000, source = "Backwater's own")]
     pub count: Option<u64>,
     /// Packets of a `bernoulli` stream that may wait at its source, without the one on the wire. If so many wait, a further packet is never

@@ -178,7 +178,7 @@ pub struct StepEntry {
     /// `dispatch`: number of tokens of each rank.
     #[param(bounds = 1..=10_000_000, source = "DeepSeek-V3, arXiv 2412.19437: tokens of a batch")]
     pub tokens: Option<u32>,
-    /// `dispatch`: number of experts of a group, in equal blocks on its ranks; a multiple of the number of ranks. Absent: one per rank.
+    /// `dispatch`: number of experts of a group, in equal blocks on its ranks; a multiple of the number of its ranks. Absent: one per rank.
     #[param(bounds = 1..=1_000_000, source = "Shazeer et al., ICLR 2017: n experts")]
     pub experts: Option<u32>,
     /// `dispatch`: number of experts for each token.
@@ -209,8 +209,8 @@ pub struct StepEntry {
     /// Number of ranks in a group; each group acts independently. Absent: all ranks in one group; for `compute` each rank alone.
     #[param(bounds = 1..=1_000_000, source = "MPI 4.1 chapter 7: communicators")]
     pub group_size: Option<u32>,
-    /// Distance between two ranks of a group, in their order in `ranks`. Among 64 ranks, groups of 8 with a stride of 8 are those whose
-    /// numbers are equal modulo 8.
+    /// Distance between consecutive ranks of a group, in their order in `ranks`. Among 64 ranks, groups of 8 with a stride of 8 are those
+    /// whose numbers are equal modulo 8.
     #[param(default = 1, bounds = 1..=1_000_000, source = "Backwater's own; 1: choice")]
     pub group_stride: u32,
     /// `point-to-point`: each rank r sends to rank r + `shift`, if that rank exists.
@@ -222,14 +222,14 @@ pub struct StepEntry {
     /// `point-to-point`: pairs of senders and receivers, instead of `shift`.
     #[param(source = "Backwater's own")]
     pub pairs: Option<RankPairs>,
-    /// Steps of the same round that it waits for. A rank continues when these steps are complete at it, and for point-to-point transfers
-    /// when the data that it receives has arrived. Absent: the previous step in the file; `[]`: none.
+    /// Steps of the same round that this step waits for. A rank continues when these steps are complete at it, and for point-to-point
+    /// transfers when the data that it receives has arrived. Absent: the previous step in the file; `[]`: none.
     #[param(range_text = "labels of steps of the job", source = "Backwater's own")]
     pub after: Option<Vec<String>>,
-    /// Steps of the previous round that it waits for, besides itself: for more than one round in flight.
+    /// Steps of the previous round that this step waits for, besides itself: for more than one round in flight.
     #[param(default = Vec::new(), range_text = "labels of steps of the job", source = "Backwater's own")]
     pub after_previous: Vec<String>,
-    /// Earliest time of its beginning, after the job's start.
+    /// Earliest start of the step, relative to the job's start.
     #[param(default = Time::ZERO, range_text = "0 s and more", source = "Backwater's own; 0: choice")]
     pub start: Time,
 }
@@ -297,7 +297,7 @@ pub enum CopiesTo {
     Server,
 }
 
-/// Transfers whose payload a size is.
+/// Transfers that a size refers to.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 #[serde(rename_all = "kebab-case")]
 pub enum SizeOf {

@@ -88,8 +88,8 @@ pub struct Stop {
     /// Whether a deadlock (pauses of switches that wait for each other in a cycle) ends the run as failed. `false`: it is only recorded.
     #[param(default = true, source = "Backwater's own; true: choice, frames in it wait for ever")]
     pub deadlock: bool,
-    /// Time without progress after which a run fails. In this time flows time out again and again and none progresses, or only refreshes of
-    /// pauses leave (for these at least the default applies). Absent: 100 times `transport.timeout`, at least 100 ms.
+    /// Time without progress after which a run fails: flows time out again and again and none progresses, or no frames leave except
+    /// refreshes of pauses. The second case takes at least the default time. Absent: 100 times `transport.timeout`, at least 100 ms.
     #[param(bounds = Time(1).., source = "Backwater's own; absent: choice")]
     pub stall: Option<Time>,
     /// Labels of groups of flows: the run ends when all flows of these groups have ended, even with other flows in progress. Absent: when
