@@ -38,8 +38,8 @@ pub struct DragonflyPlus {
     /// Number of hosts at each leaf: `h0`, `h1`, …
     #[param(bounds = 1..=65_535, source = "Backwater's own")]
     pub hosts_per_leaf: u32,
-    /// Links of each spine to spines of other groups. Port p of a group, counted spine by spine from 0, leads to number p modulo (`groups`
-    /// - 1) of the other groups.
+    /// Links of each spine to spines of other groups. Port p of a group, counted spine by spine from 0, leads to number p modulo (`groups` - 1) of
+    /// the other groups.
     #[param(bounds = 1..=65_535, source = "Hastings et al., CLUSTER 2015: absolute arrangement")]
     pub global_links_per_spine: u32,
     /// Rate of each host's link.
