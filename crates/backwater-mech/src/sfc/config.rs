@@ -85,8 +85,8 @@ pub struct Params {
     /// Traffic that a source stops: the packet's `class` or its `flow`.
     #[param(default = Granularity::Class, source = "SFC-AIDC 2025 (contribution on IEEE P802.1Qdw): class")]
     pub granularity: Granularity,
-    /// Node that acts on a message: the source `host` itself, or its ToR, either as its `proxy`, which pauses the host by PFC, or by
-    /// `isolation`, which puts packets for the congested queue into an isolation queue of the ToR.
+    /// Node that acts on a message: the source `host` itself, or its ToR. As a `proxy` the ToR pauses the host by PFC; with `isolation` it
+    /// puts packets for the congested queue into an isolation queue.
     #[param(default = AtSource::Host, source = "SFC proxy contribution 2025 (IEEE P802.1Qdw); host: SFC-AIDC 2025")]
     pub at_source: AtSource,
     /// With isolation: bytes in isolation queues above which the ToR pauses a host's class by PFC when a further packet joins them. The class
@@ -103,8 +103,8 @@ pub struct Params {
     /// them.
     #[param(symbol = "R", range = Rate(1_000_000).., source = "choice; SFC proxy contribution 2025 does not say how the congestion queue is served")]
     pub isolation_rate: Option<Rate>,
-    /// Whether the ToR of a paused source stores the destination until the pause ends, and treats packets from its other hosts to that
-    /// destination as if these hosts had received the message, too.
+    /// Whether the ToR of a paused source also applies the message to its other hosts that send to the same destination, until the pause
+    /// ends.
     #[param(
         default = false,
         source = "SFC (Le et al., arXiv 2305.00538): caching near the source; off: choice, the study has none"
