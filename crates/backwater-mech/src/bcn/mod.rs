@@ -65,7 +65,7 @@ impl Mechanism for Bcn {
     const INACTIVE: &'static str = "never told a source to change its rate";
     const FRAMES: &'static [&'static str] = &[NEGATIVE, POSITIVE, MAX, STOP];
     const MESSAGE: TypeId = TypeId::of::<Message>();
-    const VALUE: &'static str = "of BCN the amount of Fb in B";
+    const VALUE: &'static str = "of BCN the absolute value of Fb in B";
     type Params = Params;
     type Shared = ();
     type Switch = CongestionPoint;

@@ -199,8 +199,8 @@ impl Mechanism for Cbfc {
     const MESSAGE: TypeId = TypeId::of::<Word>();
     const VALUE: &'static str =
         "of cf-update the CF of its class, of cc-update the sum of the CCs of all classes, modulo 2^20 each";
-    const COUNTERS: &'static str = "cf_updates and cc_updates (sent by the port), credits_used_max (most credits of one class in use at it), \
-         credits_repaired (taken for lost on the way to it, and freed)";
+    const COUNTERS: &'static str = "cf_updates and cc_updates (sent by the port), credits_used_max (most credits of one class in use at the port), \
+         credits_repaired (credits of packets lost before it, freed again)";
     const ADVICE: Option<AdviceForm> = Some(advice::FORM);
     type Params = Params;
     type Shared = ();

@@ -310,8 +310,8 @@ impl Mechanism for CongestionIsolation {
     const INACTIVE: &'static str = "never isolated a flow";
     const FRAMES: &'static [&'static str] = &[CIM];
     const MESSAGE: TypeId = TypeId::of::<Message>();
-    const VALUE: &'static str = "of a CIM how many were sent for the flow";
-    const COUNTERS: &'static str = "isolations (flows found), isolated_packets (moved to the congesting queue), cims_sent, \
+    const VALUE: &'static str = "of a CIM the number of CIMs sent for the flow";
+    const COUNTERS: &'static str = "isolations (flows identified as congesting), isolated_packets (moved to the congesting queue), cims_sent, \
                                     cims_received, cims_ignored, entries_live (flows isolated at the end)";
     type Params = Params;
     type Shared = ();

@@ -159,10 +159,9 @@ impl Mechanism for Llr {
     const INACTIVE: &'static str = "never retransmitted a frame";
     const FRAMES: &'static [&'static str] = &[ACK, NACK, INIT];
     const MESSAGE: TypeId = TypeId::of::<Word>();
-    const VALUE: &'static str =
-        "the number of the frame that is expected next (llr-init: before which all is given up)";
-    const COUNTERS: &'static str = "llr_acks and llr_nacks (sent by the port), llr_replays and llr_timeouts (NACKs and timers by which it retransmitted), \
-         llr_flushes (times it gave frames up), llr_discarded (frames that it did not take), llr_outstanding_max (most bytes in its replay buffer)";
+    const VALUE: &'static str = "of llr-ack and llr-nack the number of the next expected frame; of llr-init the number of the frame before which all are given up";
+    const COUNTERS: &'static str = "llr_acks and llr_nacks (sent by the port), llr_replays and llr_timeouts (retransmissions after a NACK and after a timeout), \
+         llr_flushes (how often it gave frames up), llr_discarded (frames that it did not accept), llr_outstanding_max (most bytes in its replay buffer)";
     type Params = Params;
     type Shared = ();
     type Switch = Ends;

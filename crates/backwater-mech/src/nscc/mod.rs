@@ -234,7 +234,7 @@ impl Mechanism for Nscc {
     const FRAMES: &'static [&'static str] = &[PROBE];
     const MESSAGE: TypeId = TypeId::of::<Word>();
     const VALUE: &'static str = "of probe its number, counted by its sender from 1";
-    const COUNTERS: &'static str = "probes (that receivers of flows under way have got)";
+    const COUNTERS: &'static str = "probes (received for flows in progress)";
     type Params = Params;
     type Shared = ();
     type Switch = Absent;

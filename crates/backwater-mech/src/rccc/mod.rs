@@ -319,8 +319,8 @@ impl Mechanism for Rccc {
     const INACTIVE: &'static str = "never pulled";
     const FRAMES: &'static [&'static str] = &[PULL, REQUEST];
     const MESSAGE: TypeId = TypeId::of::<Word>();
-    const VALUE: &'static str = "of pull and rts the number in quanta of 256 B, counted from 100,000,000";
-    const COUNTERS: &'static str = "pulls (sent by receivers), unasked (of these, those that nobody had asked for), requests (that receivers have got), answers (to requests, without credit)";
+    const VALUE: &'static str = "of pull and rts their number in quanta of 256 B, counted from 100,000,000";
+    const COUNTERS: &'static str = "pulls (sent by receivers), unasked (pulls without a request), requests (received by receivers), answers (to requests, without credit)";
     type Params = Params;
     type Shared = ();
     type Switch = Absent;

@@ -166,8 +166,8 @@ impl Mechanism for Trim {
     const SUMMARY: &'static str =
         "cuts packets that find no memory down to their headers, so that receivers know of the loss";
     const INACTIVE: &'static str = "never trimmed a packet";
-    const COUNTERS: &'static str = "trimmed (packets cut that were to leave by the port), returned (the same, of those sent back), trimmed_bytes (cut off either), \
-         trimmed_lost (of what was cut, lost for want of memory)";
+    const COUNTERS: &'static str = "trimmed (packets for this port that were trimmed and forwarded), returned (packets for this port that were trimmed and sent back), \
+         trimmed_bytes (bytes removed from both), trimmed_lost (trimmed packets lost for want of memory)";
     type Params = Params;
     type Shared = ();
     type Switch = Trimmer;
