@@ -1,8 +1,8 @@
 """The command `backwater`.
 
-Exit codes: 0 done; 1 the run failed, or a study's required row or claim is off; 2 bad input;
-3 a run is incomplete (flows or rounds did not complete, and the scenario sets no earlier end);
-130 stopped by Ctrl-C, 143 by SIGTERM: results up to the stop are kept. Data goes to stdout,
+Exit codes: 0 done; 1 a run failed, or a study's required number or claim does not agree; 2 bad
+input; 3 a run is incomplete (flows or rounds did not complete, and the scenario sets no earlier
+end); 130 stopped by Ctrl-C, 143 by SIGTERM: results up to the stop are kept. Data goes to stdout,
 messages and progress to stderr. No input of a user ends in a traceback; BACKWATER_DEBUG=1 shows it.
 """
 

@@ -56,8 +56,8 @@ def built(names: tuple[str, ...]) -> Callable[..., object]:
     """Build the program with some of its commands, once for a process that runs many."""
     app = typer.Typer(
         help="Simulate congestion management in data-centre Ethernet, packet by packet.",
-        epilog="Exit codes: 0 done, 1 the run failed or a study's required row or claim is off, "
-        "2 bad input, 3 a run is incomplete, 130 stopped by Ctrl-C, 143 by SIGTERM.",
+        epilog="Exit codes: 0 done, 1 a run failed or a study's required number or claim does not "
+        "agree, 2 bad input, 3 a run is incomplete, 130 stopped by Ctrl-C, 143 by SIGTERM.",
         no_args_is_help=True,
         pretty_exceptions_enable=False,
         rich_markup_mode="rich",

@@ -30,8 +30,7 @@ Set = Annotated[
     typer.Option(
         "--set",
         metavar="KEY=VALUE",
-        help="Override one value; may be given more than once. A key of a mechanism that is off "
-        "does not switch it on.",
+        help="Override one value; may be given more than once. It switches no mechanism on.",
         autocompletion=completing.settings,
     ),
 ]
@@ -63,7 +62,7 @@ class Selection(Changes):
         typer.Option(
             "--variant",
             metavar="NAME",
-            help="Merge a variant of the file over it, as FILE@VARIANT does.",
+            help="Apply this variant of the file, as FILE@VARIANT does.",
             autocompletion=completing.variants,
         ),
     ] = None

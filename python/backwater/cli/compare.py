@@ -53,7 +53,7 @@ def compare(
         typer.Option(
             "--seeds",
             metavar="N|A..B",
-            help="N seeds from the first scenario's own on, or A to B.",
+            help="N seeds, the first scenario's own and the next, or the seeds A to B.",
         ),
     ] = "5",
     metrics: Annotated[
@@ -61,7 +61,7 @@ def compare(
         typer.Option(
             "--metric",
             metavar="NAME",
-            help="As in p99_fct:victim, mean_slowdown, pause_time; may be given more than once.",
+            help="A metric, as p99_fct:victim or pause_time; may be given more than once.",
             autocompletion=completing.metrics,
         ),
     ] = None,
@@ -87,12 +87,12 @@ def compare(
 ) -> int:
     """Compare scenarios: which is better in which metric, and by how much.
 
-    All scenarios run with the same seeds. Differences are formed seed by seed, each with its 95 %
-    interval (Student's t). A winner needs 5 seeds, intervals clear of zero, and a difference of at
-    least --least. The plan is printed first. Earlier runs are reused, and Ctrl-C may stop the
-    command at any time. With --scheduler or --slurm, workers of a cluster do the runs and return
-    their rows. A run is not compared if its flows or jobs did not complete, and its scenario sets
-    no earlier end: the output reports it first, and the command ends with code 3.
+    All scenarios run with the same seeds. Differences are formed seed by seed, and their mean has a
+    95 % interval (Student's t). A winner needs 5 seeds, intervals without zero, and a difference of
+    at least --least. The plan is printed first. Earlier runs are reused, so the same command
+    continues after Ctrl-C. With --scheduler or --slurm, workers of a cluster do the runs and return
+    their rows. A run is not compared if its flows or jobs did not complete although its scenario
+    sets no earlier end: the output reports it first, and the command ends with code 3.
 
     mine.toml@sfc,sfc.threshold=150KB sets a value for one scenario, and mine.toml+ecn switches a
     mechanism on for one. --set and --with apply to all: a setting of a mechanism applies where the

@@ -113,12 +113,13 @@ def _remarks(
     n = len(plan.seeds)
     over = "Values of one seed" if n == 1 else f"Means over {n} seeds"
     remarks = [
-        f"{over}; differences are taken seed by seed, ± half of their 95 % interval (Student's t).",
-        "A winner differs from each other scenario by an interval that excludes zero, and by at "
-        f"least {100 * least:g} % (--least). A = B: the whole interval lies within that. "
-        "A or B: more seeds are needed to decide. "
-        f"{_better(rows)} Times are of complete flows, collectives and rounds; `samples` is their "
-        "number in the seed with fewest.",
+        f"{over}; differences are formed seed by seed, ± is half of their 95 % interval "
+        "(Student's t).",
+        "A winner differs from every other scenario by at least "
+        f"{100 * least:g} % (--least), with an interval that excludes zero. Equal, or A = B: the "
+        f"whole interval lies within ±{100 * least:g} %. A or B: more seeds are needed to decide. "
+        f"{_better(rows)} Times are of complete flows, collectives and rounds; `samples` is the "
+        "least number of them in a seed.",
     ]
     if (few := too_few(n)) is not None:
         remarks.append(few)

@@ -71,8 +71,8 @@ class Figures:
         typer.Option(
             "--figure",
             metavar="[NAME=]FILE",
-            help="Draw a figure of the report as FILE, which ends with .svg, .pdf or .png: the "
-            "first, or that of this NAME; may be given more than once.",
+            help="Draw the first figure of the report, or the figure NAME, as FILE (.svg, .pdf or "
+            ".png); may be given more than once.",
         ),
     ] = None
     width: Annotated[

@@ -129,7 +129,7 @@ def _list(
     }
     put(title, style="bold")
     if alike:
-        put("In all of these: " + ", ".join(f"{name} {cell}" for name, cell in alike.items()))
+        put("The same in all rows: " + ", ".join(f"{name} {cell}" for name, cell in alike.items()))
     left = [name for name in columns if name not in alike]
     listing(left, list(zip(*(cells[name] for name in left), strict=True)), "")
     if len(found) < table.num_rows:

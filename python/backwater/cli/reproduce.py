@@ -52,7 +52,7 @@ def reproduce(
     ] = None,
     full: Annotated[
         bool,
-        typer.Option("--full", help="Run at the published size a study that is smaller."),
+        typer.Option("--full", help="Run a reduced study at its published size."),
     ] = False,
     measured: Annotated[
         str | None,
@@ -72,13 +72,16 @@ def reproduce(
 ) -> int:
     """Repeat a published study and compare: published, measured, deviation, verdict.
 
-    Ends with code 1 if a number or claim that the study marks as required is off. --set overrides a
-    value in every model, for example --set switch.architecture=voq; a key of a mechanism applies
-    only where the mechanism is on. Models that --set or --with changes are not judged: bands and
-    claims apply to the study's own values. With the --out of an earlier command, only missing runs
-    are done; --force repeats all. With --scheduler or --slurm, workers of a cluster do the runs and
-    return their rows; the results are the same. --figure draws a figure of the study's report for a
-    paper or slide.
+    The command ends with code 1 if a required number or claim of the study does not agree.
+
+    A model is the scenario with the mechanisms of one row. --set overrides a value in every model,
+    for example --set switch.architecture=voq; a key of a mechanism applies only where the mechanism
+    is on. Models that --set or --with changes are not judged: bands and claims apply to the study's
+    own values.
+
+    With the --out of an earlier command, only missing runs are done; --force repeats all. With
+    --scheduler or --slurm, workers of a cluster do the runs and return their rows; the results are
+    the same. --figure draws a figure of the study's report for a paper or slide.
     """
     from backwater.cli.outcome import show_outcome, show_summaries
     from backwater.cli.progress import listening, reporting

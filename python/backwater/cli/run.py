@@ -54,7 +54,7 @@ class Checkpoint:
     ] = None
     every: Annotated[
         str | None,
-        typer.Option("--every", metavar="T", help="Save the run each time this much is simulated."),
+        typer.Option("--every", metavar="T", help="Save the run after each T of simulated time."),
     ] = None
 
     def check(self) -> None:
@@ -132,23 +132,27 @@ def run(
     """Simulate a scenario and keep its results.
 
     Results are Parquet tables and a manifest in a directory for each run. Ctrl-C stops cleanly and
-    keeps the results so far. With --json - only the JSON goes to stdout.
+    keeps the results so far. With --json - only the JSON goes to stdout. If flows or rounds of jobs
+    did not complete although the scenario sets no earlier end, the summary reports it first, and
+    the command ends with code 3. Files of another tool, for example a workload and a topology, are
+    imported first: see `backwater import`.
+
     With the --out of an earlier command, a complete run of the same scenario, seed and build is
-    reused. --force replaces results that Backwater wrote there.
-    Files of another tool, for example a workload and a topology, are imported first: see `import`.
-    If flows or rounds of jobs did not complete, and the scenario sets no earlier end, the summary
-    reports it first, and the command ends with code 3.
+    reused; --force repeats it and replaces the results that Backwater wrote in this directory.
+
     With --threads a large run is split over several processors, and its results are the same. A
     run that cannot be split uses one thread and reports why. Runs of --seeds use a processor each,
     or, with --scheduler or --slurm, workers of a cluster, which return their rows.
-    With --until T --save F all events up to T, T included, are simulated, and the run is saved to
-    F. --from F resumes it as if it had never stopped. There --set changes values of mechanisms from
-    T on, and the summary reports them. With --save F --every T a killed run can be resumed from its
-    last save.
+
+    --until T --save F simulates all events up to T, T included, and saves the run to F. --from F
+    resumes it as if it had never stopped; --set then changes values of mechanisms from T on, and
+    the summary reports them. With --save F --every T a killed run can be resumed from its last
+    save.
+
     With --watch the scenario runs again each time its file is saved, until Ctrl-C. The command
-    reports what changed, and results go to one directory, by default results/NAME-watch.
-    With --capture and -o, frames at some ports go to a pcapng file, which Wireshark opens.
-    With --figure a figure of the results is drawn for a paper or a slide: see `backwater report`.
+    reports what changed, and results go to one directory, by default results/NAME-watch. --capture
+    and -o write the frames at some ports to a pcapng file, which Wireshark opens. --figure draws a
+    figure of the results for a paper or a slide: see `backwater report`.
     """
     from backwater.cli.runs import repeat, save_once
     from backwater.directory import free_directory

@@ -278,8 +278,8 @@ def _show_jobs(one: dict[str, Any]) -> None:
     show(
         view,
         "\nCollectives",
-        "Times to the end of the last transfer. Bound: the time that the busiest host needs",
-        "with all of its links, links to an NVLink switch included (the greatest).",
+        "Times run to the end of the last transfer. The bound is the time that the busiest host",
+        "needs with all of its links, links to an NVLink switch included; the greatest is shown.",
         "Bandwidths as nccl-tests defines them, means over collectives.",
         *_completions(one),
         *lines,
@@ -398,7 +398,7 @@ def _show_statistics(
             *("" if same else _short(row[name]) for name in ("min", "max", "std")),
             "±0" if same else _interval(row),
         )
-    below = ["The interval is Student's t."]
+    below = ["The last column is half of the 95 % interval of the mean (Student's t)."]
     if any(same for _, same in folded.rows):
         below.append("±0: the same in all runs.")
     if some:

@@ -61,16 +61,20 @@ def sweep(
 ) -> int:
     """Run a scenario at many points of its parameters, with several seeds, into one dataset.
 
-    All combinations of the values are run, with each variant and seed; --zip varies keys together,
-    --sample draws points, --where leaves some out. FILE is a scenario, or a file with a table
-    `sweep` that has the same entries as the options, and names a scenario.
+    All combinations of the values run, with each variant and seed; --zip varies keys together,
+    --sample draws points, --where omits points. FILE is a scenario, or a file with a table `sweep`,
+    which names a scenario and may have the same entries as the options. Points run in processes on
+    this machine, on a Dask cluster (--scheduler), or in jobs of SLURM (--slurm).
+
     The same command resumes a sweep that was stopped or killed. With more values or seeds it runs
-    only new points. Another scenario or build is refused; --force repeats all points.
-    A point that fails is a row with its error, and the others go on; the same command repeats it.
-    Points run in processes on this machine, on a Dask cluster (--scheduler), or in jobs of SLURM.
-    With --goal only points that lead to an answer are run. Thresholds are bisected, with all seeds
-    at each value. A best point is sought by Optuna if intervals are varied or --trials is given,
-    and otherwise among all points. The answer has its interval, and is compared with a base.
+    only new points. A directory of another scenario or build is refused; --force repeats all
+    points. A point that fails is a row with its error, and the other points continue; the same
+    command tries it again.
+
+    With --goal only points that lead to an answer run. Thresholds are bisected, with all seeds at
+    each value. If intervals are varied or --trials is set, Optuna searches the best point;
+    otherwise all points run. The answer has its 95 % interval, and is compared with a base.
+
     `backwater query` and `backwater.open_sweep` read the dataset, `backwater status` shows its
     progress. --figure draws a figure of it for a paper or a slide.
     """

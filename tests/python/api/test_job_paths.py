@@ -211,7 +211,7 @@ def test_columns_that_are_the_same_in_all_rows_are_a_line_above(command: Command
     assert job({"kind": "all-gather", "size": "8 KB"}).run(out="r").status == "done"
     said = command("jobs", "r")
     messages = said.out.partition("Messages")[2].splitlines()
-    assert messages[1].startswith("In all of these: job/step ")
+    assert messages[1].startswith("The same in all rows: job/step ")
     assert "instance 0, round 0" in messages[1]
     assert messages[2].split()[0] == "flow"
     assert "instance" not in messages[2]
