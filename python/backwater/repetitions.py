@@ -13,6 +13,7 @@ from backwater import _core
 from backwater.directory import STATISTICS, clear, locked, replaceable, standing
 from backwater.errors import InputError, ResultError, unwritable
 from backwater.experiments.execute import run_jobs, taken_up
+from backwater.experiments.hands import MOST_WORKERS, Workers
 from backwater.files import digest, regular
 from backwater.findings import over_runs as over_seeds
 from backwater.journal import JOURNAL, Journal, name_of, seed_of
@@ -34,7 +35,6 @@ if TYPE_CHECKING:
 
     import pyarrow as pa
 
-    from backwater.experiments.hands import Workers
     from backwater.running import Prepared
 
 LARGEST_SEED = 2**64 - 1
@@ -177,6 +177,17 @@ def _is_cut(outcome: Run | dict[str, Any] | _core.RunError) -> bool:
     return isinstance(outcome, Run) and outcome.status == "interrupted"
 
 
+def _check_workers(workers: object) -> None:
+    """Refuse workers that are neither a number of runs at a time nor a cluster."""
+    if workers is None or isinstance(workers, Workers):
+        return
+    if type(workers) is not int or not 1 <= workers <= MOST_WORKERS:
+        raise InputError(
+            f"workers = {workers!r}: neither a number from 1 to {MOST_WORKERS} nor a cluster",
+            'backwater.experiments.clusters.scheduler("tcp://HOST:8786") is a cluster',
+        )
+
+
 def repeat(
     prepared: Prepared,
     seeds: Sequence[int],
@@ -195,6 +206,7 @@ def repeat(
     def kept(run: Run) -> Run | dict[str, Any] | None:
         return run if out is None else of_whole(run)
 
+    _check_workers(workers)
     jobs = [Job.repeated(prepared, seed, out) for seed in seeds]
     listener = None if call is None else Listener(call)
     nothing: list[Run | None] = [None] * len(jobs)

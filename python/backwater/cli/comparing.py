@@ -51,7 +51,7 @@ _KEPT = ("complete", "failed", "incomplete", "given_up", "warnings")
 LONGEST_NAME = 60
 
 # Wall time of the pilot of each scenario, in s.
-PILOT_SECONDS = 0.25
+PILOT_SECONDS = 0.5
 
 
 @dataclass(frozen=True)

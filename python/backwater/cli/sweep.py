@@ -16,6 +16,7 @@ from backwater.cli.targets import Kind, writable
 from backwater.cli.views import View
 from backwater.cli.workers import Cluster, here
 from backwater.errors import InputError
+from backwater.experiments.hands import MOST_WORKERS
 
 if TYPE_CHECKING:
     from backwater.experiments.hands import Workers
@@ -67,9 +68,8 @@ def sweep(
     this machine, on a Dask cluster (--scheduler), or in jobs of SLURM (--slurm).
 
     The same command resumes a sweep that was stopped or killed. With more values or seeds it runs
-    only new points. A directory of another scenario or build is refused; --force repeats all
-    points. A point that fails is a row with its error, and the other points continue; the same
-    command tries it again.
+    only new and failed points. A directory of another scenario or build is refused; --force repeats
+    all points. A point that fails is a row with its error, and the other points continue.
 
     With --goal only points that lead to an answer run. Thresholds are bisected, with all seeds at
     each value. If intervals are varied or --trials is set, Optuna searches the best point;
@@ -78,8 +78,10 @@ def sweep(
     `backwater query` and `backwater.open_sweep` read the dataset, `backwater status` shows its
     progress. --figure draws a figure of it for a paper or a slide.
     """
-    if workers is not None and not 1 <= workers <= 1024:
-        raise InputError(f"--workers {workers}: not from 1 to 1024", "the default is one per core")
+    if workers is not None and not 1 <= workers <= MOST_WORKERS:
+        raise InputError(
+            f"--workers {workers}: not from 1 to {MOST_WORKERS}", "the default is one per core"
+        )
     asked = sweeping(file, options, out)
     writable(json, Kind.JSON, file)
     drawing = figures.drawing(file)

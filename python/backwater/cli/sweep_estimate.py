@@ -43,10 +43,11 @@ def foresee(asked: Sweeping, workers: int, *, force: bool) -> dict[str, Any]:
     Only the largest number of points of a search is known.
     """
     from backwater.sweep.pilot import pilot, recipe_of
+    from backwater.sweep.point import DONE
 
     known = {} if force else asked.known()
     plan = asked.plan
-    missing = [point for point in plan.points if point.id not in known]
+    missing = [point for point in plan.points if known.get(point.id) != DONE]
     if asked.most is None:
         points, left = len(plan.points), len(missing)
         message(counted(plan))

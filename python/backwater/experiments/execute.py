@@ -96,7 +96,8 @@ def run_jobs(
     here it did not start, on workers it did not end. `there` has finished runs by job; they are
     only digested. A run is released once it is digested, so that hundreds of runs need no memory.
     Runs that a Python class controls come one after another, in the thread of the caller, since
-    their objects may share state.
+    their objects may share state; a cluster refuses them (`InputError`), since a worker may have
+    another version of the class.
     """
     known = {number: run for number, run in enumerate(there) if run is not None}
     missing = [number for number in range(len(jobs)) if number not in known]
@@ -124,6 +125,11 @@ def run_jobs(
 
     with contextlib.closing(_Writers([jobs[number] for number in missing])) as writers:
         if isinstance(workers, Workers):
+            if any(jobs[number].prepared.in_python for number in missing):
+                raise InputError(
+                    "workers: a Python class controls flows, and a cluster cannot run it",
+                    "run it without workers, on this machine",
+                )
             fresh = _elsewhere(workers, jobs, missing, progress, stop, work, writers.tick)
         elif len(missing) == 1 or any(jobs[number].prepared.in_python for number in missing):
             fresh = {number: here(number) for number in missing}
@@ -176,6 +182,8 @@ class _Runs(Work):
         self._code = code()
         self._topic = f"backwater-{uuid.uuid4().hex}"
         self._over: set[int] = set()
+        self._failure: Exception | None = None
+        """What the listener raised: Dask would swallow it."""
 
     def begin(self, client: Any) -> None:  # noqa: ANN401 - the library has no types
         """Listen to the progress of runs."""
@@ -185,7 +193,10 @@ class _Runs(Work):
     def _hear(self, event: tuple[float, tuple[Any, ...]]) -> None:
         _, (number, *said) = event
         if self._progress is not None and number not in self._over:
-            self._progress.advanced(number, Standings(*said))
+            try:
+                self._progress.advanced(number, Standings(*said))
+            except Exception as error:  # raised in the thread of the caller
+                self._failure = self._failure or error
 
     def task(self, places: Sequence[int]) -> tuple[Callable[..., object], tuple[object, ...]]:
         """Return the function that does one run, and its arguments."""
@@ -207,6 +218,8 @@ class _Runs(Work):
 
     def stands(self, running: Sequence[int], workers: int) -> None:  # noqa: ARG002 - of runs
         """Write the rows that have waited long enough; runs report their progress themselves."""
+        if self._failure is not None:
+            raise self._failure
         self._tick()
 
 

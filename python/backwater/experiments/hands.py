@@ -30,6 +30,7 @@ DROP_SECONDS = 0.3
 # The interval between counts of workers, and how long there may be no worker, in s.
 _COUNT_SECONDS = 1.0
 WAIT_SECONDS = 60.0
+MOST_WORKERS = 1024
 # The time that the tables of a run may take to arrive, in s.
 _FETCH_SECONDS = 300.0
 

@@ -33,7 +33,7 @@ def slices(
 ) -> Iterator[_core.Simulation]:
     """Run a scenario to its end, and yield the simulation after each slice.
 
-    Raises `Cut` once `stop` returns True.
+    Raises `Cut` once `stop` returns True, also while the network is built.
     """
     try:
         simulation = core.start(seed, None, stop)
@@ -89,11 +89,15 @@ class Estimate:
         """Describe it for people; `noun` names a run. `workers` is None where nobody knows it."""
         if self.seconds is None:
             return f"no estimate: no pilot {noun} came far enough within its time"
-        each = f"{self.seconds * 1e3:.3g} ms" if self.seconds < 1 else duration(self.seconds)
         if workers is None:
-            whole = f"{duration(self.work() or 0.0)} of processor time in all"
+            whole = f"{_took(self.seconds * self.runs)} of processor time in all"
         else:
             on = "processor" if workers == 1 else "processors"
-            whole = f"{duration(self.work(workers) or 0.0)} for {self.runs} on {workers} {on}"
+            whole = f"{_took(self.seconds * self.runs / workers)} for {self.runs} on {workers} {on}"
         disk = "" if self.nbytes is None else f", {size(self.nbytes * self.runs, '.1f')} of disk"
-        return f"estimate by pilots: {each} a {noun}, {whole}" + (f"{disk} at most" if disk else "")
+        each = f"estimate by pilots: {_took(self.seconds)} a {noun}, {whole}"
+        return each + (f"{disk} at most" if disk else "")
+
+
+def _took(seconds: float) -> str:
+    return f"{seconds * 1e3:.3g} ms" if seconds < 1 else duration(seconds)

@@ -31,11 +31,15 @@ if TYPE_CHECKING:
 
 @dataclass(frozen=True)
 class Standings:
-    """The progress of a run on a worker, as it is sent."""
+    """The progress of a run on a worker, as it is sent: the fields of `backwater.Status`."""
 
+    done: bool
+    reached: bool
     time_ps: int
     end_ps: int | None
+    events: int
     hops: int
+    data_hops: int
     flows_done: int
     flows_total: int | None
 

@@ -59,7 +59,8 @@ def draw(outcome: Outcome, case: str, mechanisms: Sequence[str], window: Window)
         counts[mechanism] = data.complete(times.len(), of)
     if not parts:
         raise InputError(
-            "nothing to draw: these points have no complete messages", "--out keeps them"
+            "nothing to draw: these points have no stored results with two complete messages",
+            "--out keeps results",
         )
     order = list(counts)
     numbers = ", ".join(f"{name} {count}" for name, count in counts.items())

@@ -356,8 +356,8 @@ def _leg(leg: dict[str, Any]) -> Iterator[str]:
         yield f"  {'':>15}    waited {us_text(time)} {_place(of[0])}: {why}"
     if rest := [item for of in longest[LEG_WAITS:] for item in of]:
         time = sum(item["wait_ps"] for item in rest)
-        others = many(len(longest) - LEG_WAITS, "other reason")
-        yield f"  {'':>15}    waited {us_text(time)} for {others}"
+        others = many(len(longest) - LEG_WAITS, "other place")
+        yield f"  {'':>15}    waited {us_text(time)} at {others}"
 
 
 def _sums(waits: dict[str, Any]) -> Iterator[str]:

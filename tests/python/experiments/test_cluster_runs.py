@@ -15,7 +15,7 @@ from typing import Any, cast
 import pytest
 
 import backwater
-from backwater import Run, study
+from backwater import Run, _core, study
 from backwater.errors import InputError, ResultError
 from backwater.experiments import clusters, execute
 from backwater.experiments.hands import Workers
@@ -70,21 +70,53 @@ def test_python_has_a_cluster_run_the_seeds(
     cluster: Cluster, tmp_path: Path, *, kept: bool
 ) -> None:
     scenario = backwater.parse(RANDOM)
-    there = clusters.scheduler(cluster.address)
     here = scenario.run(seeds=3)
     elsewhere = scenario.run(
         seeds=3,
         out=tmp_path / "there" if kept else None,
-        workers=there,
-        progress=lambda _: None,
+        workers=clusters.scheduler(cluster.address),
     )
     assert elsewhere.status == "done"
     assert [run.fingerprint for run in elsewhere.runs] == [run.fingerprint for run in here.runs]
     assert all(
         mine.flows.equals(its.flows) for mine, its in zip(here.runs, elsewhere.runs, strict=True)
     )
+
+
+def test_a_listener_of_runs_elsewhere_gets_the_status_of_runs_here(cluster: Cluster) -> None:
+    there = clusters.scheduler(cluster.address)
+    names = [name for name in dir(_core.Status) if not name.startswith("_")]
+    heard: list[list[Any]] = []
+
+    def listen(status: _core.Status) -> None:
+        heard.append([getattr(status, name) for name in names])
+
+    backwater.parse(SECONDS).run(seeds=2, workers=there, progress=listen)
+    assert heard
+
+    def faulty(_: _core.Status) -> None:
+        raise ZeroDivisionError("by hand")
+
+    with pytest.raises(ZeroDivisionError, match="by hand"):
+        backwater.parse(SECONDS).run(seeds=2, workers=there, progress=faulty)
+
+
+@pytest.mark.parametrize("workers", ["tcp://host:8786", 0, -1, True, 1.5, 1025])
+def test_workers_are_a_number_or_a_cluster(workers: Any) -> None:  # noqa: ANN401 - anything
+    with pytest.raises(InputError, match=r"neither a number from 1 to 1024 nor a cluster"):
+        backwater.parse(RANDOM).run(seeds=2, workers=workers)
     with pytest.raises(InputError, match="workers: is for several runs"):
-        cast("Any", scenario).run(workers=there)
+        cast("Any", backwater.parse(RANDOM)).run(workers=workers)
+
+
+def test_a_class_of_python_is_not_run_elsewhere() -> None:
+    class Idle(backwater.Control):
+        """Does nothing."""
+
+    scenario = backwater.parse(RANDOM).set("ack.enabled", "true")
+    nobody = Workers(lambda _: pytest.fail("workers are started"))
+    with pytest.raises(InputError, match="a cluster cannot run it"):
+        scenario.prototype(Idle).run(seeds=2, workers=nobody)
 
 
 def test_a_cluster_makes_the_results_of_one_machine(

@@ -514,6 +514,8 @@ def test_a_point_that_fails_is_a_row_and_is_tried_again(sweep: Sweeper, tmp_path
     failed = [row for row in rows(tmp_path / "o") if row["status"] == "failed"]
     assert [row["pfc.xoff"] for row in failed] == [1000]
     assert failed[0]["fingerprint"] is None
+    said = sweep(*vary, "--dry-run")
+    assert json.loads(said.out)["missing"] == 1
     said = sweep(*vary)
     assert (said.code, json.loads(said.out)["fresh"]) == (1, 1)
     assert "1 of 3 points have failed; the same command tries them again" in said.err
