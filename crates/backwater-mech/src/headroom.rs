@@ -73,7 +73,7 @@ pub(crate) fn headroom_findings(pausing: &Pausing, cx: &CheckCx<'_>) -> Vec<Find
                 fatal: true,
                 key: "xoff",
                 reason: format!(
-                    "xoff ({xoff}) is not below the buffer of {} ({buffer}): frames are lost before anybody is paused",
+                    "xoff ({xoff}) is not below the buffer of {} ({buffer}): frames are lost before a neighbour is paused",
                     shape.name
                 ),
                 hint: format!("xoff + headroom must fit into the buffer; is it KB or KiB? buffer: {buffer}"),

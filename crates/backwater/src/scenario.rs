@@ -266,9 +266,9 @@ fn too_large(bytes: u64) -> ScenarioError {
 
 fn read(path: &Path) -> Result<String, ScenarioError> {
     let wrong = |e: std::io::Error| match e.kind() {
-        std::io::ErrorKind::NotFound => {
-            ScenarioError::new("there is no such file").hint("`backwater new FILE` writes one to start from")
-        }
+        std::io::ErrorKind::NotFound => ScenarioError::new("there is no such file").hint(
+            "`backwater new FILE` writes a scenario to start from, `backwater new --from NAME` a copy of an example",
+        ),
         std::io::ErrorKind::PermissionDenied => {
             ScenarioError::new("the file may not be read").hint("check its permissions")
         }

@@ -47,8 +47,7 @@ fn compose() -> Json {
         table["x-switchable"] = true.into();
         if let (true, Some(keys)) = ((entry.at_flows)(), properties_mut(&mut table)) {
             let mut flows = plain::<Confined>(&mut generator);
-            flows["description"] =
-                "Flows to which it is confined; it leaves all others alone. Absent: all flows.".into();
+            flows["description"] = "Flows that this mechanism controls. Absent: all flows.".into();
             keys.insert(FLOWS.into(), flows);
         }
         tables.insert(entry.name.into(), table);
@@ -118,7 +117,7 @@ fn scoped(mut params: Json, generator: &mut SchemaGenerator, presets: &[Preset])
             let forms: Vec<Json> =
                 presets.iter().map(|p| json!({ "const": p.name, "description": p.source })).collect();
             let preset = json!({
-                "oneOf": forms, "description": "Named set of values, below those given here.", "default": null,
+                "oneOf": forms, "description": "Named set of values; other keys of this table override them.", "default": null,
                 "x-source": "each names its own",
             });
             properties.insert("preset".into(), preset);

@@ -15,8 +15,8 @@
 //!               send CIM{F} to the neighbour from which p came; CIM count + 1
 //! on CIM{F} from the neighbour at port r:  add or refresh F in the stream table of r, cim-create; the CIM ends here
 //! F leaves the table of o:
-//!     CQ of o is empty:                   what is local-create only, and what has only arrived in the CQ's priority
-//!     ci-max-flow-life after the CQ was last empty, and after the last CIM:   what is cim-create
+//!     CQ of o is empty:                   flows that are local-create only, and flows that only arrived in the CQ's priority
+//!     ci-max-flow-life after the CQ was last empty, and after the last CIM:   flows that are cim-create
 //! ```
 //!
 //! A packet that arrives in the priority of a CQ waits in the CQ, isolated here or not: the queue's number travels as

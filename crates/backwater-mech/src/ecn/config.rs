@@ -46,7 +46,7 @@ pub struct Params {
     /// Weight of one arrival in the average queue length that is compared with `kmin` and `kmax`. Absent: no average, the current length.
     #[param(
         symbol = "w", range = >0.0..=1.0,
-        source = "choice: DCTCP and DCQCN mark by the length as it is; Floyd and Jacobson 1993 (RED): 0.002",
+        source = "choice: DCTCP and DCQCN mark by the current length; Floyd and Jacobson 1993 (RED): 0.002",
         why = "that is no weight of an average"
     )]
     pub weight: Option<f64>,

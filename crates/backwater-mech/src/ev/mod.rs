@@ -174,7 +174,7 @@ impl Mechanism for EntropyValues {
     const NAME: &'static str = "ev";
     const DEFINED_BY: &'static str = "UEC 1.0; Bonato et al., EuroSys 2026";
     const SUMMARY: &'static str =
-        "gives each packet a value by which switches choose its way, and learns from the answers";
+        "gives each packet a value by which switches choose its path, and learns from the acknowledgements";
     const INACTIVE: &'static str = "never took up a value again";
     type Params = Params;
     type Shared = ();

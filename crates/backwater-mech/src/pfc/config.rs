@@ -53,7 +53,7 @@ pub struct Params {
     /// Static threshold: bytes above which the class is paused. Absent: must be given where `threshold` is `static`.
     #[param(
         symbol = "XOFF", range = Bytes(1).., up_to = "below the buffer, less the headroom",
-        source = "the study; IEEE 802.1Q leaves it to the implementer"
+        source = "SFC-AIDC 2025 (contribution on IEEE P802.1Qdw); IEEE 802.1Q leaves it to the implementer"
     )]
     pub xoff: Option<Bytes>,
     /// Static threshold: bytes below which the class resumes. Absent: `xoff` less 8 KB.

@@ -121,8 +121,7 @@ pub enum Prototype {}
 impl Mechanism for Prototype {
     const NAME: &'static str = "prototype";
     const DEFINED_BY: &'static str = "Backwater";
-    const SUMMARY: &'static str =
-        "has a Python class of the user's set each flow's window and rate; slow, for prototypes";
+    const SUMMARY: &'static str = "lets a Python class set each flow's window and rate; slow, for prototypes";
     const INACTIVE: &'static str = "never bounded a window, nor a rate below the line's";
     type Params = Params;
     type Shared = ();

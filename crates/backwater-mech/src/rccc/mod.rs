@@ -315,7 +315,7 @@ impl Mechanism for Rccc {
     const NAME: &'static str = "rccc";
     const DEFINED_BY: &'static str = "UEC 1.0, section 3.6.14";
     const SUMMARY: &'static str =
-        "lets receivers pull what senders send, in turns and just below the rate of their link";
+        "lets each receiver pull data from its senders in turns, just below the rate of its link";
     const INACTIVE: &'static str = "never pulled";
     const FRAMES: &'static [&'static str] = &[PULL, REQUEST];
     const MESSAGE: TypeId = TypeId::of::<Word>();

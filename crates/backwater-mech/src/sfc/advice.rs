@@ -90,7 +90,7 @@ pub(super) fn answer(question: &Question) -> Result<Advice, AdviceError> {
         origin: GIVEN,
     };
     if incast.threshold.is_none() && question.scenario.is_none() {
-        let study = Case { threshold: Some(STUDY_THRESHOLD), origin: "the study's", ..incast.clone() };
+        let study = Case { threshold: Some(STUDY_THRESHOLD), origin: "as in studies/sfc-aidc-2025", ..incast.clone() };
         if advice(&study)?.feasible {
             incast = study;
         }

@@ -126,7 +126,7 @@ fn describe_bound(q: &Case, b: &Bound, threshold: Option<Bytes>, rows: &mut Vec<
     row(
         "frames a sender",
         b.frames.to_string(),
-        format!("loop / {t}, whole frames, behind an acknowledgement at each hop"),
+        format!("loop / {t}, rounded up; the message waits for an acknowledgement at each hop"),
     );
     row("headroom", b.headroom.to_string(), format!("(({n} - 1) x {} + 1) x {}", b.frames, b.frame));
     let most = b.largest_threshold.map_or_else(|| "none".into(), |t| t.to_string());

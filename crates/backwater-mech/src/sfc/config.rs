@@ -60,14 +60,15 @@ pub struct Params {
     /// Length of an egress queue above which sources are paused.
     #[param(
         symbol = "Th", range = Bytes(1).., up_to = "below the buffer; PFC threshold less headroom at most",
-        source = "the study; see `backwater advise sfc`"
+        source = "SFC-AIDC 2025 (contribution on IEEE P802.1Qdw); see `backwater advise sfc`"
     )]
     pub threshold: Bytes,
     /// Pause time in a message. Absent: computed from the queue, (q - target) / C.
     #[param(
         symbol = "P", range = Time(1)..,
-        range_text = "headroom / C (the document's, 4.8 us for three senders at 200 Gb/s; by our bound 5.9 or 6.6 us: studies/sfc-buffer) to (threshold + headroom) / C",
-        source = "the study; see `backwater advise sfc`", why = "a pause time of zero is a resume"
+        range_text = "headroom / C to (threshold + headroom) / C; for three senders at 200 Gb/s headroom / C is 4.8 us by the document's formula, and by our bound 5.9 us (frames of 1500 B) or 6.6 us (4064 B): studies/sfc-buffer",
+        source = "SFC-AIDC 2025 (contribution on IEEE P802.1Qdw); see `backwater advise sfc`",
+        why = "a pause time of zero is a resume"
     )]
     pub pause: Option<Time>,
     /// Least time between two messages for one (source, queue). Absent: the pause time of the last message.
@@ -107,7 +108,7 @@ pub struct Params {
     /// ends.
     #[param(
         default = false,
-        source = "SFC (Le et al., arXiv 2305.00538): caching near the source; off: choice, the study has none"
+        source = "SFC (Le et al., arXiv 2305.00538): caching near the source; off: choice, SFC-AIDC 2025 has none"
     )]
     pub cache: bool,
     /// How a proxy signals pauses to the host: values as in `pfc.signal`; must equal it where PFC is on.

@@ -88,8 +88,8 @@ fn illegal(params: &Params, incast: &Incast<'_>, incasts: &dyn Incasts) -> Resul
     // senders that share links it counts only those that arrive at once; `advise` counts all.
     let hint = |legal: String| {
         format!(
-            "{legal} by the formula, a sufficient bound: beyond it a run may still do well; `backwater advise sfc \
-             --scenario FILE` counts all senders, and with `--prove` it asks this scenario"
+            "{legal} by the formula, a sufficient bound: beyond it a run may still do well. `backwater advise sfc --scenario FILE` \
+             counts all senders; `--prove` also runs the scenario"
         )
     };
     let warning = |key, reason, legal| Finding { fatal: false, key, reason, hint: hint(legal) };
@@ -113,14 +113,16 @@ fn illegal(params: &Params, incast: &Incast<'_>, incasts: &dyn Incasts) -> Resul
     );
     if least.too_short(pause) {
         let reason = format!(
-            "with {who} the headroom takes {} to leave: after {pause} they are back before the queue has fallen to the threshold",
+            "with {who} the headroom takes {} to leave: after a pause of {pause} the senders resume before the queue has fallen to \
+             the threshold",
             least.shortest_pause
         );
         found.push(warning("pause", reason, range.clone()));
     }
     if most.too_long(pause) && !incast.open && !params.resume {
         let reason = format!(
-            "with {who} threshold and headroom take {} to leave: the queue runs empty before they are back after {pause}",
+            "with {who} threshold and headroom take {} to leave: the queue runs empty before the senders resume after a pause of \
+             {pause}",
             most.longest_pause
         );
         found.push(warning("pause", reason, range));

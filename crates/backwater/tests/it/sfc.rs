@@ -253,7 +253,7 @@ fn a_question_is_answered_from_options_then_the_scenario_then_defaults() {
     assert_eq!(advice.summary.last().unwrap(), "From net.toml: senders, threshold.");
     // Without a scenario the study's threshold counts if it is legal, otherwise the largest legal one.
     let study = asked(given(json!({ "senders": 3 })), None);
-    assert_eq!(row(&study, "threshold"), ("200 KB".into(), "the study's".into()));
+    assert_eq!(row(&study, "threshold"), ("200 KB".into(), "as in studies/sfc-aidc-2025".into()));
     let six = asked(given(json!({ "senders": 6 })), None);
     assert_eq!(row(&six, "threshold"), ("80 KB".into(), "the largest".into()));
     let error = advise("sfc", given(json!({ "senders": "many" })), None).unwrap_err();
