@@ -69,7 +69,7 @@ def show_outcome(outcome: Outcome) -> None:
                 remarks = [f"{label}: {text}" for label, text in labels]
             else:
                 remarks = [f"{m.label}: {m.text}" for m in study.measures if m.name in beside.shows]
-            title = f"\n{beside.title}, beside the table: nothing published to compare with"
+            title = f"\n{beside.title} (no published numbers)"
             show(_beside(study, beside, rows), title, "", *remarks)
     put("\n" + "\n".join(outcome.summary.sentences), style="bold")
     if outcome.summary.required_off:
@@ -184,7 +184,8 @@ def _differ(rows: list[Row]) -> bool:
 def _claims(rows: list[Row]) -> View:
     view = View()
     view.add_column("claim", [row.quantity for row in rows], no_wrap=True)
-    view.add_column("in the document's words: what was measured", [row.note or "" for row in rows])
+    notes = [row.note or "" for row in rows]
+    view.add_column("the document's words, and the measured values", notes)
     view.add_column("verdict", map(_verdict, rows))
     _add_null(view, rows)
     return view

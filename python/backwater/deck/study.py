@@ -154,7 +154,7 @@ def _claims(outcome: Outcome) -> list[Slide]:
     if not claims:
         return []
     rows = [[row.quantity, row.note or "", verdict_text(row), null_text(row)] for row in claims]
-    titles = ("claim", "in words: what was measured", "verdict", "null model")
+    titles = ("claim", "in words, and the measured values", "verdict", "null model")
     table = _kept(Table(header(titles), rows))
     lead = next((s for s in outcome.summary.sentences if "claims" in s), "")
     return layout.table("table", "Claims", table, lead)
@@ -220,7 +220,7 @@ def _differs(outcome: Outcome) -> list[Slide]:
         slides += layout.table("differs", title, _kept(table), lead + "their bands.")
     if claims:
         rows = [[row.quantity, row.note or "", row.statistic] for row in claims]
-        table = Table(header(["claim", "in words: what was measured", "when it holds"]), rows)
+        table = Table(header(["claim", "in words, and the measured values", "when it holds"]), rows)
         lead = f"{len(claims)} of {sum(r.is_claim for r in outcome.rows)} claims do not hold here."
         slides += layout.table("differs", f"{title}: claims", table, lead)
     if not slides:

@@ -266,7 +266,8 @@ def _tables(outcome: Outcome) -> list[Table]:
         told = Table(columns, rows, "Numbers", " ".join(notes), classes=CLASSES)
         tables.append(told.only(kept))
     if claims:
-        titles = ("claim", "in words: what was measured", "when it holds", "verdict", "null model")
+        note = "in words, and the measured values"
+        titles = ("claim", note, "when it holds", "verdict", "null model")
         rows = [
             [row.quantity, row.note or "", row.statistic, verdict_text(row), null_text(row)]
             for row in claims

@@ -165,29 +165,35 @@ class Summary:
         elif self.numbers:
             sentences.append("Too few seeds to know the spread of our own runs.")
         if self.indiscriminate:
+            rest = f"{_verb(self.indiscriminate, 'does', 'do')} not discriminate: "
+            rest += _verb(self.indiscriminate, "it agrees", "they agree")
             sentences.append(
-                f"{self.indiscriminate} of the {self.tested} that agree and also ran with the "
-                "mechanism switched off do not discriminate: they agree without it, too."
+                f"{many(self.tested, 'number')} {_verb(self.tested, 'agrees', 'agree')} and also "
+                f"ran with the mechanism switched off; {self.indiscriminate} of these {rest} "
+                "without it, too."
                 if self.tested
-                else f"{self.indiscriminate} of those that agree do not discriminate: they agree "
-                "with the mechanism switched off, too."
+                else f"{self.indiscriminate} of those that agree {rest} with the mechanism "
+                "switched off, too."
             )
         if self.apart:
             sentences.append(
-                f"Not counted: {self.apart} rows (a control, a choice by outcome, a part of the "
-                f"network, or derived from others), of which {self.apart_agree} agree."
+                f"{many(self.apart, 'row')} {_verb(self.apart, 'is', 'are')} not counted "
+                "(controls, numbers that a choice was made to fit, parts of the network, or "
+                f"numbers derived from others); {self.apart_agree} of them "
+                f"{_verb(self.apart_agree, 'agrees', 'agree')}."
             )
         if self.chance:
             sentences.append(
-                f"{self.chance} numbers are not judged one by one: chance decides them in the "
+                f"{many(self.chance, 'number')} {_verb(self.chance, 'is', 'are')} not judged "
+                f"individually: {_verb(self.chance, 'it depends', 'they depend')} on chance in the "
                 "document's own program."
             )
         if self.claims:
-            rest = {
+            others = {
                 "with the mechanism switched off, too": self.indiscriminate_claims,
                 "by construction": self.constructed,
             }
-            parts = [f"{number} of them {words}" for words, number in rest.items() if number]
+            parts = [f"{number} of them {words}" for words, number in others.items() if number]
             hold = f"{self.hold} of {self.claims} claims of the document hold"
             sentences.append("; ".join([hold, *parts]) + ".")
         if self.unknown:
@@ -202,6 +208,10 @@ class Summary:
 
     def __str__(self) -> str:
         return " ".join(self.sentences)
+
+
+def _verb(count: int, one: str, several: str) -> str:
+    return one if count == 1 else several
 
 
 def summarise(study: Study, rows: Iterable[Row]) -> Summary:
