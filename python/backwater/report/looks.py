@@ -306,7 +306,7 @@ def _own_frames(one: dict[str, Any]) -> None:
     waited = round(sum(us for _, _, us in one["waits"]), 6)
     own = 0.0 if one["delay_us"] is None else round(one["delay_us"] - waited, 6)
     if own:
-        one["waits"].append(["its own frames", "against the idle network", own])
+        one["waits"].append(["its own frames", "compared with the idle network", own])
 
 
 def _why(row: dict[str, Any], of: str) -> str:

@@ -91,11 +91,10 @@ def _first(facts: dict[str, Any]) -> Iterator[str]:
             if pause.get("cause") == STORM
             else f"which held {size(pause['ingress_bytes'])} from port {pause['port']}"
         )
-        behind = "" if pause.get("cause") == STORM else f"; behind {pause['behind']}"
-        yield (
-            f"First pause: requested at {us_text(pause['asked_ps'])} by {pause['node']}, {where}; "
-            f"in force from {us_text(pause['start_ps'])} at {pause['paused']}{behind}."
-        )
+        yield f"First pause: requested at {us_text(pause['asked_ps'])} by {pause['node']}, {where}"
+        yield f"  in force from {us_text(pause['start_ps'])} at {pause['paused']}"
+        if pause.get("cause") != STORM:
+            yield f"  cause: {pause['behind']}"
 
 
 def _drop(drop: dict[str, Any]) -> str:
@@ -135,7 +134,7 @@ def _roots(facts: dict[str, Any]) -> Iterator[str]:
     yield ""
     yield (
         f"Pauses: {many(facts['paused_ports'], 'port')} paused, from {many(len(roots), 'root')}. "
-        "A root is a queue that was not paused itself while others waited behind it, or a fault."
+        "A root is an unpaused queue behind which paused ports waited, or a fault."
     )
     for root in roots[:BRANCHES]:
         held = f"{many(root['pauses'], 'pause')}, {us_text(root['paused_ps'])} in all"
@@ -276,9 +275,9 @@ def _flow(flow: dict[str, Any]) -> Iterator[str]:
         yield f"  {us_text(item['wait_ps']):>15}  {share:>6}  {_place(item)}: {_cause(item)}"
     yield from _rest(flow["items"][ITEMS:])
     if flow["own_ps"]:
-        below = ": they waited less for each other meanwhile" if flow["own_ps"] < 0 else ""
+        how = "waited less for each other" if flow["own_ps"] < 0 else "took longer"
         own = f"{us_text(flow['own_ps']):>15}"
-        yield f"  {own}          its own frames, against the idle network{below}"
+        yield f"  {own}          its own frames {how} than in an idle network"
     if flow["delay_ps"] is not None and flow["items"]:
         yield f"  {us_text(flow['waited_ps'] + flow['own_ps']):>15}          together"
     yield from _packets(flow)
@@ -302,7 +301,8 @@ def _rest(items: list[dict[str, Any]]) -> Iterator[str]:
     for cause in dict.fromkeys(item["cause"] for item in items):
         of = [item for item in items if item["cause"] == cause]
         time = sum(item["wait_ps"] for item in of)
-        yield f"  {us_text(time):>15}          {many(len(of), 'further wait')}: {cause}"
+        waits = f"{many(len(of), 'further wait')}: {_cause_name(cause)}"
+        yield f"  {us_text(time):>15}          {waits}"
 
 
 def path_words(path: dict[str, Any]) -> Iterator[str]:
@@ -367,7 +367,7 @@ def _sums(waits: dict[str, Any]) -> Iterator[str]:
     yield ""
     yield f"All flows together waited {us_text(waits['total_ps'])}:"
     for key, by, name in (
-        ("causes", "cause", lambda row: row["cause"]),
+        ("causes", "cause", lambda row: _cause_name(row["cause"])),
         ("links", "link", lambda row: f"{row['node']} port {row['port']} (to {row['peer']})"),
         ("hosts", "sending host", lambda row: row.get("src_host", "unknown")),
         ("groups", "group", lambda row: row["group"]),
@@ -378,6 +378,11 @@ def _sums(waits: dict[str, Any]) -> Iterator[str]:
             entries.append(f"{len(more)} more {us_text(sum(row['wait_ps'] for row in more))}")
         if entries:
             yield f"  by {by}: {'; '.join(entries)}"
+
+
+def _cause_name(cause: str) -> str:
+    """Return a cause as a sum names it."""
+    return "behind other flows" if cause == "behind" else cause
 
 
 def _place(item: dict[str, Any]) -> str:
