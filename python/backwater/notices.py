@@ -38,7 +38,8 @@ def say_again(run: Run, what: str) -> None:
     # A manifest has whole seconds: a difference of one may be any time below two.
     took = seconds(run)
     known = f"; the run took {duration(took)}, and recording takes longer" if took >= 2 else ""
-    say(f"{run.directory or 'the run'}: runs again with {what}{known}")
+    where = f"{run.directory}: " if run.directory else ""
+    say(f"{where}repeats the run with {what}{known}")
 
 
 def seconds(run: Run) -> float:

@@ -163,7 +163,7 @@ def base_batch(
     whole = replace(plan, scenarios={**plan.scenarios, name: case}, where=())
     its, [points] = whole.exactly([(name, values)])
     settings = [f"{key} {text}" for key, text in its.settings(points[0])]
-    plain = [] if "" in plan.scenarios else ["without a variant"]
+    plain = [] if "" in plan.scenarios else ["the file without a variant"]
     called = ", ".join([*([name] if name else plain), *settings])
     return called or "the scenario as it is", Batch(its, points, 0, apart=True)
 

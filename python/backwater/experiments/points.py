@@ -31,8 +31,8 @@ if TYPE_CHECKING:
     from collections.abc import Iterator, Mapping
 
 _VIEWS = {
-    "points": "a row a run: its keys, seed, status, error, fingerprint, numbers",
-    "metrics": "a row a run and number: point, metric, unit, value",
+    "points": "one row for each run: its keys, seed, status, error, fingerprint, numbers",
+    "metrics": "one row for each run and number: point, metric, unit, value",
     "failed": "runs that failed, with their errors",
     "columns": "the columns of points: name in SQL, name, unit, role, meaning",
 }

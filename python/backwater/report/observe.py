@@ -127,7 +127,7 @@ def _again(
     with interruptible() as stop:
         [there] = find_done([job], force=True)
         if there is None:
-            say_again(run, f"a sample every {every}")
+            say_again(run, f"a sample every {every}, for figures over time")
             listener = progress(1) if progress is not None else None
             [done] = run_jobs([job], listener, stop, lambda one: one)
             if stop.is_set():

@@ -222,7 +222,9 @@ def _found_words(
             "is the end of the first stretch, and others may lie between the tried values"
         )
     else:
-        lines.append("monotone at these values; values between them were not tried")
+        lines.append(
+            "the condition is monotone at these values; values between them were not tried"
+        )
     lines += [
         f"{_relative(one)} between these values: the condition may hold because of that"
         for one in line.get("unlike", ())
@@ -230,8 +232,8 @@ def _found_words(
     if seeds > 1:
         share = 0.05 ** (1 / seeds)
         lines.append(
-            f"it holds with {seeds} of {seeds} seeds, so with at least {share:.0%} of all seeds "
-            "(95 % confidence, one-sided)"
+            f"the condition holds with {seeds} of {seeds} seeds, so with at least {share:.0%} of "
+            "all seeds (95 % confidence, one-sided)"
         )
     return lines
 

@@ -118,9 +118,9 @@ def test_what_runs_again_says_how_long_it_took() -> None:
         with notices.heard(said.append):
             notices.say_again(run, "samples")
     assert said == [
-        "r: runs again with samples",
-        "r: runs again with samples; the run took 2 s, and recording takes longer",
-        "r: runs again with samples; the run took 1 min 00 s, and recording takes longer",
+        "r: repeats the run with samples",
+        "r: repeats the run with samples; the run took 2 s, and recording takes longer",
+        "r: repeats the run with samples; the run took 1 min 00 s, and recording takes longer",
     ]
 
 
@@ -132,9 +132,9 @@ def test_what_runs_again_says_so_first(
     # A loaded machine may have taken longer.
     monkeypatch.setattr(notices, "seconds", lambda _: 0.0)
     command("run", str(small), "--out", "r", code=0)
-    samples = "r: runs again with a sample every 1 us"
+    samples = "r: repeats the run with a sample every 1 us, for figures over time"
     for words, said in (
-        (("why", "r"), ["r: runs again with waits and causes of pauses recorded"]),
+        (("why", "r"), ["r: repeats the run with waits and causes of pauses recorded"]),
         (("report", "r"), [samples, "report: report.html"]),
         (("report", "r"), ["report: report.html"]),
     ):

@@ -145,7 +145,7 @@ def test_a_base_is_a_variant_or_the_file_without_one(command: Command, tmp_path:
         assert said.err.startswith(f"error: --base {wrong}: is not a variant\n")
         assert 'hint: there are pfc, and "" is the file without a variant' in said.err
     said = command(*begin, "--base", "", "--out", "o", code=0)
-    assert "base: without a variant." in said.out
+    assert "base: the file without a variant." in said.out
 
 
 @pytest.mark.usefixtures("undrawn")
