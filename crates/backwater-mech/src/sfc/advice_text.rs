@@ -238,8 +238,8 @@ fn problems(q: &Case, n: &Numbers, prefix: &str) -> Vec<String> {
     let Some(largest) = n.largest_threshold else {
         return vec![format!(
             "{prefix}no threshold is legal: the headroom of {} senders ({}) alone is not below the {} ({}), so {} before the \
-             sources have heard; fewer senders, a shorter loop or a larger buffer would help. The bound suffices and is not \
-             necessary: --prove asks a run",
+             sources receive a message; fewer senders, a shorter loop or a larger buffer would help. The bound suffices and is not \
+             necessary: --prove runs the scenario",
             q.senders,
             n.headroom,
             q.limit(),

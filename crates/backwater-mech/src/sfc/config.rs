@@ -66,7 +66,7 @@ pub struct Params {
     /// Pause time in a message. Absent: computed from the queue, (q - target) / C.
     #[param(
         symbol = "P", range = Time(1)..,
-        range_text = "headroom / C to (threshold + headroom) / C; for three senders at 200 Gb/s headroom / C is 4.8 us by the document's formula, and by our bound 5.9 us (frames of 1500 B) or 6.6 us (4064 B): studies/sfc-buffer",
+        range_text = "headroom / C to (threshold + headroom) / C; for three senders at 200 Gb/s headroom / C is 4.8 us by the formula of dw-chen-sfc-computation-simulation, and by our bound 5.9 us (switch.latency_at: output) or 6.6 us (fabric): studies/sfc-buffer",
         source = "SFC-AIDC 2025 (contribution on IEEE P802.1Qdw); see `backwater advise sfc`",
         why = "a pause time of zero is a resume"
     )]

@@ -96,8 +96,8 @@ fn illegal(params: &Params, incast: &Incast<'_>, incasts: &dyn Incasts) -> Resul
     let mut found = Vec::new();
     if let Some(limit) = limit.filter(|_| !least.threshold_fits()) {
         let reason = format!(
-            "with {who} another {} come before they have heard, and threshold ({}) and headroom together are above the PFC \
-             threshold ({limit}): PFC may fire first",
+            "with {who} another {} arrive before the senders receive a message, and threshold ({}) and headroom together are \
+             above the PFC threshold ({limit}): PFC may fire first",
             least.headroom, params.threshold
         );
         let legal = match least.largest_threshold {
