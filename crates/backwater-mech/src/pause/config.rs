@@ -15,7 +15,7 @@ pub struct Params {
     /// Bytes above which the link partner is paused.
     #[param(
         symbol = "XOFF", range = Bytes(1).., up_to = "below the buffer",
-        source = "SFC-AIDC 2025 (contribution on IEEE P802.1Qdw); IEEE 802.3 leaves it to the implementer"
+        source = "the study; IEEE 802.3 leaves it to the implementer"
     )]
     pub xoff: Bytes,
     /// Bytes below which the link partner resumes. Absent: `xoff` less 8 KB.
