@@ -322,7 +322,8 @@ def path_words(path: dict[str, Any]) -> Iterator[str]:
         share = f"{one['time_ps'] / whole:.1%}" if whole else ""
         yield f"  {us_text(one['time_ps']):>15}  {share:>6}  {what}{times}"
     if path["waited"]:
-        causes = ", ".join(f"{us_text(one['wait_ps'])} {one['cause']}" for one in path["waited"])
+        waited = path["waited"]
+        causes = ", ".join(f"{us_text(w['wait_ps'])} {_cause_name(w['cause'])}" for w in waited)
         ideal = us_text(path["ideal_ps"])
         yield f"  of this {ideal} in an idle network; its transfers waited {causes}"
     shown = set(sorted(range(len(legs)), key=lambda n: -legs[n]["duration_ps"])[:LEGS_SHOWN])
