@@ -148,7 +148,7 @@ class Round:
             raise FailureError(f"{self.name}: {said[-3000:]}")
         if code not in (0, -signal.SIGKILL):
             last = said.rpartition("error: ")[2]
-            if "goes on" not in last and "does not answer" not in last:
+            if "resumes it" not in last and "does not answer" not in last:
                 raise FailureError(f"{self.name}: ended with {code}: {last}")
         return code == 0
 
