@@ -26,8 +26,7 @@ from typing import TYPE_CHECKING, Any
 from backwater import _core
 from backwater.directory import DESCRIBED, SCENARIO, clear, standing
 from backwater.directory import TABLES as TABLES
-from backwater.errors import InputError, ResultError
-from backwater.errors import unwritable as unwritable
+from backwater.errors import InputError, ResultError, unwritable
 from backwater.files import replacing, sync_directory, text_of, write_text
 from backwater.findings import failures
 from backwater.journal import JOURNAL, Journal, manifest_of, name_of, part_name, seed_of

@@ -17,7 +17,7 @@ from backwater.cli.output import message
 from backwater.cli.progress import Reporter, reporting
 from backwater.comparison import Row, row
 from backwater.directory import locked, standing
-from backwater.errors import InputError, ResultError
+from backwater.errors import InputError, unwritable
 from backwater.experiments.execute import run_jobs, taken_up
 from backwater.experiments.pilot import Estimate, Pilot, slices
 from backwater.findings import failures, over_runs
@@ -188,9 +188,7 @@ class Plan:
         try:
             write_manifest(self.base, manifest)
         except OSError as error:
-            raise ResultError(
-                f"{self.base}: cannot write results: {error.strerror or error}"
-            ) from None
+            raise unwritable(self.base, error) from None
 
     def _found(
         self,

@@ -69,7 +69,7 @@ class Checkpoint:
             )
 
 
-@exclusive("--figure", "--until", "a saved run has no results yet")
+@exclusive("--figure --json", "--until", "a saved run has no results yet")
 @exclusive(
     "FILE --variant --with --seed --seeds --threads --capture -o --capture-kind --capture-class "
     "--capture-snap --capture-limit --scheduler --slurm --watch",
@@ -201,7 +201,7 @@ def run(
     if checkpoint.until is not None and checkpoint.save is not None:
         warn(prepared.warnings)
         path = Path(checkpoint.save)
-        return save_once(job, checkpoint.until, path, json, json_progress=json_progress)
+        return save_once(job, checkpoint.until, path, json_progress=json_progress)
     kept = saving(checkpoint.save, checkpoint.every)
     base = free_directory(_usual(file, selection)) if out is None else Path(out)
     warn(prepared.warnings)
@@ -313,7 +313,7 @@ def _go_on(
     drawing = figures.drawing()
     if checkpoint.until is not None and checkpoint.save is not None:
         path = Path(checkpoint.save)
-        return save_once(case.job(None), checkpoint.until, path, json, json_progress=json_progress)
+        return save_once(case.job(None), checkpoint.until, path, json_progress=json_progress)
     job = case.job(None, saving(checkpoint.save, checkpoint.every))
     # The job is checked by now; only then is a directory made.
     base = free_directory(Path("results") / Path(saved).stem) if out is None else Path(out)

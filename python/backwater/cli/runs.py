@@ -10,7 +10,6 @@ from backwater.cli.capture import told
 from backwater.cli.output import message, put, show, write_json
 from backwater.cli.progress import Reporter, reporting
 from backwater.cli.views import View
-from backwater.errors import InputError
 from backwater.experiments.execute import run_jobs
 from backwater.findings import failures, headlines, hints, remarks
 from backwater.manifest import SEEDS, kind_of
@@ -125,12 +124,8 @@ def _goes_on(job: Job, base: Path) -> list[str]:
     return [f"saved at {simulated(saved.time_ps)}: {file}", f"hint: {again} goes on from there"]
 
 
-def save_once(
-    job: Job, until: str, path: Path, json: str | None, *, json_progress: bool = False
-) -> int:
+def save_once(job: Job, until: str, path: Path, *, json_progress: bool = False) -> int:
     """Run up to a time, save the run there, and report how to resume it."""
-    if json is not None:
-        raise InputError("--json and --until exclude each other", "a saved run has no results yet")
     with interruptible() as stop, reporting(json=json_progress) as display:
         try:
             status = save_at(job, until, path, Reporter(1, display), stop)

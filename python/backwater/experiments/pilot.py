@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, Generic, TypeVar
 
 from backwater.running import fraction
 from backwater.saving import SLICE_MS
-from backwater.wording import duration, size
+from backwater.wording import duration, many, size
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterator
@@ -87,16 +87,17 @@ class Estimate:
 
     def words(self, noun: str, workers: int | None) -> str:
         """Describe it for people; `noun` names a run. `workers` is None where nobody knows it."""
-        if self.seconds is None:
+        work = self.work(workers or 1)
+        if self.seconds is None or work is None:
             return f"no estimate: no pilot {noun} came far enough within its time"
+        parts = [f"estimate by pilots: {_took(self.seconds)} a {noun}"]
         if workers is None:
-            whole = f"{_took(self.seconds * self.runs)} of processor time in all"
+            parts.append(f"{_took(work)} of processor time in all")
         else:
-            on = "processor" if workers == 1 else "processors"
-            whole = f"{_took(self.seconds * self.runs / workers)} for {self.runs} on {workers} {on}"
-        disk = "" if self.nbytes is None else f", {size(self.nbytes * self.runs, '.1f')} of disk"
-        each = f"estimate by pilots: {_took(self.seconds)} a {noun}, {whole}"
-        return each + (f"{disk} at most" if disk else "")
+            parts.append(f"{_took(work)} for {self.runs} on {many(workers, 'processor')}")
+        if self.nbytes is not None:
+            parts.append(f"{size(self.nbytes * self.runs, '.1f')} of disk at most")
+        return ", ".join(parts)
 
 
 def _took(seconds: float) -> str:

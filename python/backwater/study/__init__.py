@@ -18,11 +18,10 @@ from typing import TYPE_CHECKING, Any
 
 from backwater._core import version
 from backwater.directory import clear, locked, replaceable, standing
-from backwater.errors import InputError, ResultError
+from backwater.errors import InputError, ResultError, unwritable
 from backwater.experiments.execute import find_done
 from backwater.files import digest, json_text, write_text
 from backwater.manifest import FORMATS, STUDY, read_manifest, write_manifest
-from backwater.results import unwritable
 from backwater.stopping import interruptible
 from backwater.study.definition import Study, has_full_size, load, names
 from backwater.study.execute import Changes, Plan, execute, places, plan, seeds_of

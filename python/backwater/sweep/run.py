@@ -17,11 +17,10 @@ from backwater.directory import (
     locked,
     standing,
 )
-from backwater.errors import InputError, ResultError
+from backwater.errors import InputError, ResultError, unwritable
 from backwater.experiments.builds import code, told
 from backwater.files import digest
 from backwater.manifest import FORMATS, NAMES, SWEEP, check_file, read_manifest, write_manifest
-from backwater.results import unwritable
 from backwater.running import inputs_of
 from backwater.stopping import StoppedError
 from backwater.sweep import seek
@@ -218,21 +217,22 @@ class Sweeping:
             if self.seeking is None:
                 self._apart -= {point.id for point in points}
             whole = Whole(self.directory, known, before)
-            mine = [] if self.seeking is not None else [point.id for point in points]
-            missing = [point for point in points if known.get(point.id) != DONE]
+            # What a search runs is not known before.
+            mine = [] if self.seeking is not None else points
+            missing = [point for point in mine if known.get(point.id) != DONE]
             again = {point.id for point in missing if point.id in known}
-            whole.lose(again.intersection(mine))
-            whole.take(mine)
-            state = State(len(mine), sum(known.get(point) == DONE for point in mine))
+            whole.lose(again)
+            whole.take(point.id for point in mine)
+            state = State(len(mine), len(mine) - len(missing))
             clear_answer(self.directory)
             if fresh:
                 # First of all, as the manifest marks the directory as a sweep.
                 self._write("running", points=whole.counts(state)["points"])
-            whole.write(point.id for point in missing if self.seeking is None)
+            whole.write(point.id for point in missing)
             if not fresh:
                 self._write("running", points=whole.counts(state)["points"])
             store = Store(self.directory)
-            if again and self.seeking is None:
+            if again:
                 store.drop(again)
             told = Told(self.directory, watching, whole)
             told.close(state)

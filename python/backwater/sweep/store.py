@@ -25,7 +25,7 @@ import pyarrow.compute as pc
 import pyarrow.parquet as pq
 
 from backwater.directory import SWEEP_PART, SWEEP_TABLES
-from backwater.errors import ResultError
+from backwater.errors import ResultError, unwritable
 from backwater.files import regular, replacing, sync_directory
 from backwater.manifest import AGAIN
 
@@ -245,7 +245,5 @@ class Store:
             with replacing(path) as file:
                 file.write(buffer.getbuffer())
         except OSError as error:
-            raise ResultError(
-                f"{path}: cannot write results: {error.strerror or error}",
-                "earlier results are intact; free some space, and the same command resumes it",
-            ) from None
+            hint = "earlier results are intact; free some space, and the same command resumes it"
+            raise unwritable(path, error, hint) from None

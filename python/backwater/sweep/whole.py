@@ -15,7 +15,7 @@ import pyarrow as pa
 import pyarrow.parquet as pq
 
 from backwater.directory import MISSING
-from backwater.errors import ResultError
+from backwater.errors import unwritable
 from backwater.files import regular, write_file
 from backwater.sweep.point import DONE, FAILED
 
@@ -75,10 +75,8 @@ class Whole:
             pq.write_table(pa.table({"point": pa.array(left, pa.string())}), buffer)
             write_file(self._file, buffer.getvalue())
         except OSError as error:
-            raise ResultError(
-                f"{self._file}: cannot write results: {error.strerror or error}",
-                "free some space, and the same command resumes it",
-            ) from None
+            hint = "free some space, and the same command resumes it"
+            raise unwritable(self._file, error, hint) from None
 
 
 def missing(directory: Path) -> list[str]:
