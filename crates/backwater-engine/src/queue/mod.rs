@@ -4,38 +4,40 @@
 //! of what arrives). The queue never numbers its events, so the order of a run does not depend on the order of insertion.
 //! Two events with equal keys leave in an unspecified but repeatable order; a model makes its keys differ.
 //!
-//! Buckets are 2^shift ps wide, and a batch of neighbours is taken out at a time. A bucket holds about one event, so a batch comes out
-//! nearly sorted. Its events lie all over the memory; they are fetched at once, not one after the other along a list. The width follows the
-//! density of events; it decides speed only, never order. A push inserts into a list; a pop takes the end of a short sorted vector.
+//! A bucket holds the events of 2^shift ps, in the order in which they were pushed, in chunks that are filled one after the other. A bucket
+//! is taken out at a time and sorted. So a push writes behind the one before it, and a bucket is read in the order of memory. The width
+//! follows the density of events; it decides speed only, never order. A pop takes the end of a short sorted vector.
+
+mod sort;
 
 use crate::state::{Loader, Saver, State, Unfit};
 use crate::{Time, fetch};
 use serde::Serialize;
 use serde::de::DeserializeOwned;
+use sort::{insert, sort_pieces};
 use std::cmp::Reverse;
 use std::collections::BinaryHeap;
 
-const BUCKETS: usize = 1 << 16;
-/// Neighbouring buckets that are taken out together; divides 64, so that they share a word of `occupied`.
-const BATCH: usize = 16;
-const BATCHES: u64 = (BUCKETS / BATCH) as u64;
+const BUCKETS: usize = 1 << 12;
 const WORDS: usize = BUCKETS / 64;
+/// Events of a chunk.
+const CHUNK: usize = 8;
 const NIL: u32 = u32::MAX;
-/// Time of a slot without an event.
-const FREE: u64 = u64::MAX;
+/// Chunks that certainly fit into a processor's cache.
+const FITS: usize = 1 << 10;
 /// Reviews after which narrower buckets are tried again, once they were too narrow.
 const PATIENCE: u32 = 32;
-/// Pending events that certainly fit into a processor's cache.
-const FITS: usize = 1 << 13;
 /// Events between two reviews of the density.
 const REVIEW: u64 = 1 << 16;
 /// log2 of the widest buckets, in ps.
-const WIDEST: u32 = 40;
-/// Most events that are taken out of a batch at once. The model fetches for all of them, and the last must still be cached when it is
+const WIDEST: u32 = 44;
+/// Most events that are taken out of a bucket at once. The model fetches for all of them, and the last must still be cached when it is
 /// handled.
 const AT_HAND: usize = 64;
-/// Mean events per batch that leave the width as it is.
-const DENSITY: std::ops::RangeInclusive<u64> = 3..=31;
+/// Events of a bucket that are sorted as they are taken out.
+const FEW: usize = 12;
+/// Mean events per bucket that leave the width as it is.
+const DENSITY: std::ops::RangeInclusive<u64> = 20..=60;
 
 /// A pending event. With 12 bytes of data it is half a cache line, and never in two.
 #[derive(Clone, Copy)]
@@ -44,13 +46,29 @@ struct Slot<T> {
     time: u64,
     order: u64,
     data: T,
-    next: u32,
 }
 
 impl<T> Slot<T> {
     #[inline(always)]
     fn key(&self) -> u128 {
         u128::from(self.time) << 64 | u128::from(self.order)
+    }
+}
+
+/// The events of a bucket: those of its last chunk, which is being filled, and of the full chunks before it.
+#[derive(Clone, Copy)]
+struct Bucket {
+    chunk: u32,
+    events: u32,
+}
+
+const EMPTY: Bucket = Bucket { chunk: NIL, events: 0 };
+
+impl Bucket {
+    /// Events in the last chunk.
+    #[inline(always)]
+    fn in_last(self) -> usize {
+        (self.events as usize).wrapping_sub(1) % CHUNK + 1
     }
 }
 
@@ -77,19 +95,23 @@ impl<T> Ord for Far<T> {
 pub struct EventQueue<T> {
     /// log2 of the bucket width in ps.
     shift: u32,
-    /// Number of the batch that `current` holds.
-    batch: u64,
-    /// Events of the current batch, the next one last.
+    /// Number of the bucket that `current` holds.
+    bucket: u64,
+    /// Events of the current bucket, the next one last: the first `left` slots.
     current: Vec<Slot<T>>,
-    /// Events of the current batch that come after `current`, the next one last. Simultaneous events share a batch, however narrow it is.
+    left: usize,
+    /// Events of the current bucket that come after `current`, the next one last. Simultaneous events share a bucket, however narrow it is.
     rest: Vec<Slot<T>>,
-    heads: Box<[u32; BUCKETS]>,
-    occupied: Box<[u64; WORDS]>,
-    /// The words of `occupied` that are not zero, a bit each.
-    summary: [u64; WORDS / 64],
-    slots: Vec<Slot<T>>,
-    /// List of the slots that are used next. In a small queue: those freed last, which the cache still holds. In a large queue: all that
-    /// were free when the list was made, in the order of memory.
+    /// Memory for sorting.
+    spare: Vec<Slot<T>>,
+    buckets: Box<[Bucket; BUCKETS]>,
+    /// The buckets that are not empty, a bit each, and the words of this that are not zero.
+    occupied: [u64; WORDS],
+    summary: u64,
+    chunks: Vec<[Slot<T>; CHUNK]>,
+    /// For each chunk: the one before it in its bucket, or the next free one.
+    before: Vec<u32>,
+    /// The chunk that is used next: the one freed last, which the cache still holds.
     free: u32,
     wheel_len: usize,
     far: BinaryHeap<Reverse<Far<T>>>,
@@ -110,23 +132,22 @@ impl<T: Copy> Default for EventQueue<T> {
     }
 }
 
-/// An array too large for the stack.
-fn boxed<E: Copy, const N: usize>(fill: E) -> Box<[E; N]> {
-    vec![fill; N].into_boxed_slice().try_into().unwrap_or_else(|_| unreachable!("it has N elements"))
-}
-
 impl<T: Copy> EventQueue<T> {
     /// An empty queue at time zero.
     pub fn new() -> Self {
+        let buckets = vec![EMPTY; BUCKETS].into_boxed_slice().try_into();
         EventQueue {
-            shift: 7,
-            batch: 0,
-            current: Vec::with_capacity(AT_HAND),
+            shift: 11,
+            bucket: 0,
+            current: Vec::new(),
+            left: 0,
             rest: Vec::new(),
-            heads: boxed(NIL),
-            occupied: boxed(0),
-            summary: [0; WORDS / 64],
-            slots: Vec::new(),
+            spare: Vec::new(),
+            buckets: buckets.unwrap_or_else(|_| unreachable!("it has so many elements")),
+            occupied: [0; WORDS],
+            summary: 0,
+            chunks: Vec::new(),
+            before: Vec::new(),
             free: NIL,
             wheel_len: 0,
             far: BinaryHeap::new(),
@@ -141,7 +162,7 @@ impl<T: Copy> EventQueue<T> {
 
     /// Number of pending events.
     pub fn len(&self) -> usize {
-        self.current.len() + self.rest.len() + self.wheel_len + self.far.len()
+        self.left + self.rest.len() + self.wheel_len + self.far.len()
     }
 
     /// Returns whether nothing is pending.
@@ -152,51 +173,58 @@ impl<T: Copy> EventQueue<T> {
     /// Adds an event at `time`, which must not lie before the event popped last, and is not [`Time::NEVER`].
     #[inline(always)]
     pub fn push(&mut self, time: Time, order: u64, data: T) {
-        let bucket = time.0 >> self.shift;
-        let ahead = (bucket / BATCH as u64).wrapping_sub(self.batch);
-        // Batches up to the current one wrap round to huge numbers.
-        if ahead.wrapping_sub(1) < BATCHES - 1
-            && let Some(place) = self.slots.get_mut(self.free as usize)
-        {
-            let at = std::mem::replace(&mut self.free, place.next);
-            let b = bucket as usize % BUCKETS;
-            *place = Slot { time: time.0, order, data, next: std::mem::replace(&mut self.heads[b], at) };
-            self.occupy(b);
+        let slot = Slot { time: time.0, order, data };
+        let number = time.0 >> self.shift;
+        // Buckets up to the current one wrap round to huge numbers.
+        if number.wrapping_sub(self.bucket).wrapping_sub(1) < BUCKETS as u64 - 1 {
+            let at = number as usize % BUCKETS;
+            let bucket = &mut self.buckets[at];
+            let within = bucket.events as usize % CHUNK;
+            if within != 0
+                && let Some(chunk) = self.chunks.get_mut(bucket.chunk as usize)
+            {
+                chunk[within] = slot;
+                bucket.events += 1;
+                self.wheel_len += 1;
+            } else {
+                self.begin_chunk(at, slot);
+            }
         } else {
-            self.push_otherwise(Slot { time: time.0, order, data, next: NIL });
+            self.push_otherwise(slot);
         }
     }
 
-    #[inline(always)]
-    fn occupy(&mut self, b: usize) {
-        let word = &mut self.occupied[b / 64];
-        if *word == 0 {
-            self.summary[b / 64 / 64] |= 1 << (b / 64 % 64);
-        }
-        *word |= 1 << (b % 64);
+    /// Adds an event to a bucket that is empty, or whose chunks are full.
+    #[inline(never)]
+    fn begin_chunk(&mut self, at: usize, slot: Slot<T>) {
+        let chunk = self.free;
+        let chunk = if let Some(free) = self.chunks.get_mut(chunk as usize) {
+            self.free = self.before[chunk as usize];
+            free[0] = slot;
+            chunk
+        } else {
+            self.chunks.push([slot; CHUNK]);
+            self.before.push(NIL);
+            u32::try_from(self.chunks.len() - 1).expect("fewer than 2^32 chunks of pending events")
+        };
+        let bucket = &mut self.buckets[at];
+        self.before[chunk as usize] = std::mem::replace(&mut bucket.chunk, chunk);
+        bucket.events += 1;
         self.wheel_len += 1;
+        self.occupied[at / 64] |= 1 << (at % 64);
+        self.summary |= 1 << (at / 64);
     }
 
-    /// Adds an event of the current batch, one far ahead, or one that needs a new slot.
+    /// Adds an event of the current bucket, or one far ahead.
     #[cold]
     #[inline(never)]
-    fn push_otherwise(&mut self, mut slot: Slot<T>) {
-        let bucket = slot.time >> self.shift;
-        let batch = bucket / BATCH as u64;
-        if batch <= self.batch {
-            let later = self.rest.last().is_some_and(|next| slot.key() > next.key());
-            let sorted = if later { &mut self.rest } else { &mut self.current };
-            sorted.insert(sorted.partition_point(|s| s.key() > slot.key()), slot);
-        } else if batch - self.batch < BATCHES {
-            let at = u32::try_from(self.slots.len()).ok().filter(|at| *at != NIL);
-            if self.slots.len() > FITS && self.slots.len() >= 2 * self.wheel_len {
-                self.sweep();
-                return self.push(Time(slot.time), slot.order, slot.data);
+    fn push_otherwise(&mut self, slot: Slot<T>) {
+        if slot.time >> self.shift <= self.bucket {
+            if self.rest.last().is_some_and(|next| slot.key() > next.key()) {
+                self.rest.insert(self.rest.partition_point(|s| s.key() > slot.key()), slot);
+            } else {
+                insert(&mut self.current, &mut self.left, slot);
             }
-            let b = bucket as usize % BUCKETS;
-            slot.next = std::mem::replace(&mut self.heads[b], at.expect("fewer than 2^32 pending events"));
-            self.slots.push(slot);
-            self.occupy(b);
         } else {
             self.far_pushes += 1;
             self.far_next = self.far_next.min(slot.time);
@@ -207,11 +235,10 @@ impl<T: Copy> EventQueue<T> {
     /// A lower bound of the next event's key, found without a search. An event pushed later may still come before it. `None`: nothing is
     /// pending.
     pub fn at_least(&self) -> Option<(Time, u64)> {
-        if let Some(next) = self.current.last().or(self.rest.last()) {
+        if let Some(next) = self.current[..self.left].last().or(self.rest.last()) {
             return Some((Time(next.time), next.order));
         }
-        let batch = |number: u64| number.saturating_mul(BATCH as u64).saturating_mul(1 << self.shift);
-        let near = self.next_occupied().map_or(u64::MAX, batch);
+        let near = self.next_occupied().map_or(u64::MAX, |bucket| bucket.saturating_mul(1 << self.shift));
         let first = near.min(self.far_next);
         (first != u64::MAX).then_some((Time(first), 0))
     }
@@ -219,7 +246,7 @@ impl<T: Copy> EventQueue<T> {
     /// Time of the next event.
     pub fn peek(&mut self) -> Option<Time> {
         self.fill();
-        self.current.last().map(|s| Time(s.time))
+        self.current[..self.left].last().map(|s| Time(s.time))
     }
 
     /// Takes the next event: its time, its order word and its data.
@@ -232,28 +259,29 @@ impl<T: Copy> EventQueue<T> {
     /// Takes the next event that [`Self::fill`] has prepared; `None`: nothing is pending.
     #[inline(always)]
     pub fn take(&mut self) -> Option<(Time, u64, T)> {
-        let s = self.current.pop()?;
+        self.left = self.left.checked_sub(1)?;
+        let s = self.current.get(self.left)?;
         Some((Time(s.time), s.order, s.data))
     }
 
     /// Prepares the next events. Returns whether events have just been fetched: [`Self::at_hand`] then has new ones.
     #[inline(always)]
     pub fn fill(&mut self) -> bool {
-        self.current.is_empty() && self.refill()
+        self.left == 0 && self.refill()
     }
 
     /// The key of the next prepared event; `None`: all have been taken.
     #[inline(always)]
     pub fn first_at_hand(&self) -> Option<(Time, u64)> {
-        self.current.last().map(|s| (Time(s.time), s.order))
+        self.current[..self.left].last().map(|s| (Time(s.time), s.order))
     }
 
     /// The next few events, in no particular order. A model prefetches the memory that they need.
     pub fn at_hand(&self) -> impl Iterator<Item = &T> {
-        self.current.iter().map(|s| &s.data)
+        self.current[..self.left].iter().map(|s| &s.data)
     }
 
-    /// Moves the next non-empty batch into `current`.
+    /// Moves the events of the next bucket into `current`.
     #[inline(never)]
     fn refill(&mut self) -> bool {
         if !self.rest.is_empty() {
@@ -262,147 +290,169 @@ impl<T: Copy> EventQueue<T> {
         }
         if self.drained >= REVIEW {
             self.review();
-            if !self.current.is_empty() {
-                return true; // a wider batch reaches further
+            if self.left != 0 {
+                return true; // a wider bucket reaches further
             }
         }
         let near = self.next_occupied().unwrap_or(u64::MAX);
-        let far = self.far_next >> self.shift >> BATCH.ilog2();
+        let far = self.far_next >> self.shift;
         if near == u64::MAX && self.far.is_empty() {
             return false;
         }
-        self.batch = near.min(far);
-        if near == self.batch {
+        self.bucket = near.min(far);
+        if near == self.bucket {
             self.drain();
         }
-        if far == self.batch {
+        if far == self.bucket {
             self.drain_far();
         }
         self.drains += 1;
-        self.drained += self.current.len() as u64;
-        sort(&mut self.current);
-        if self.current.len() > AT_HAND {
-            std::mem::swap(&mut self.current, &mut self.rest);
+        self.drained += (self.left + self.rest.len()) as u64;
+        if self.left == 0 {
             self.take_next();
         }
         true
     }
 
-    /// Takes the next events out of the rest of the current batch.
+    /// Takes the next events out of the rest of the current bucket.
     fn take_next(&mut self) {
         let from = self.rest.len().saturating_sub(AT_HAND);
+        self.left = self.rest.len() - from;
+        self.current.clear();
         self.current.extend(self.rest.drain(from..));
     }
 
-    /// Takes out the wheel's part of the current batch, later buckets first.
+    /// Takes out the wheel's part of the current bucket, sorted.
     #[inline(always)]
     fn drain(&mut self) {
-        let first = self.batch as usize * BATCH % BUCKETS;
-        let (word, from) = (first / 64, first % 64);
-        let mut bits = self.occupied[word] & BATCH_BITS << from;
-        self.occupied[word] ^= bits;
-        if self.occupied[word] == 0 {
-            self.summary[word / 64] &= !(1 << (word % 64));
+        let at = self.bucket as usize % BUCKETS;
+        let bucket = std::mem::replace(&mut self.buckets[at], EMPTY);
+        self.occupied[at / 64] ^= 1 << (at % 64);
+        if self.occupied[at / 64] == 0 {
+            self.summary ^= 1 << (at / 64);
         }
-        let (slots, current) = (&mut self.slots[..], &mut self.current);
-        let (mut free, before) = (self.free, current.len());
-        while bits != 0 {
-            let bit = bits.ilog2() as usize;
-            bits ^= 1 << bit;
-            let mut at = std::mem::replace(&mut self.heads[word * 64 + bit], NIL);
-            while let Some(slot) = slots.get_mut(at as usize) {
-                current.push(*slot);
-                slot.time = FREE;
-                (at, slot.next, free) = (slot.next, free, at);
+        self.wheel_len -= bucket.events as usize;
+        match bucket.events as usize {
+            ..=FEW => {
+                let (mut current, mut left) = (std::mem::take(&mut self.current), self.left);
+                self.take_out(bucket, |slot| insert(&mut current, &mut left, *slot));
+                (self.current, self.left) = (current, left);
+            }
+            events @ ..=AT_HAND => {
+                let mut current = std::mem::take(&mut self.current);
+                if events <= AT_HAND / 2 {
+                    self.distribute::<32>(bucket, &mut current);
+                } else {
+                    self.distribute::<64>(bucket, &mut current);
+                }
+                (self.current, self.left) = (current, events);
+            }
+            _ => {
+                let mut rest = std::mem::take(&mut self.rest);
+                self.distribute::<256>(bucket, &mut rest);
+                self.rest = rest;
             }
         }
-        self.wheel_len -= current.len() - before;
-        if self.slots.len() <= FITS {
-            self.free = free;
-        } else if let Some(next) = self.next_occupied() {
+        if self.chunks.len() > FITS
+            && let Some(next) = self.next_occupied()
+        {
             self.fetch(next);
         }
     }
 
-    /// Lists what is free in the order of memory. Events that are pushed one after the other then lie one behind the other, and so a
-    /// bucket's list is read. If slots were used again as they come, lists would lead all over the memory, and each event would be
-    /// waited for before the next could be asked for.
-    #[cold]
-    fn sweep(&mut self) {
-        self.free = NIL;
-        for (at, slot) in self.slots.iter_mut().enumerate().rev() {
-            if slot.time == FREE {
-                slot.next = std::mem::replace(&mut self.free, at as u32);
-            }
+    /// Takes out the events of a bucket one by one, the one pushed last first.
+    #[inline(always)]
+    fn take_out(&mut self, bucket: Bucket, mut take: impl FnMut(&Slot<T>)) {
+        let (mut chunk, mut within) = (bucket.chunk, bucket.in_last());
+        while let Some(slots) = self.chunks.get(chunk as usize) {
+            slots[..within].iter().rev().for_each(&mut take);
+            within = CHUNK;
+            let before = std::mem::replace(&mut self.before[chunk as usize], self.free);
+            (self.free, chunk) = (chunk, before);
         }
     }
 
-    /// Prefetches the first event of each bucket of a batch, while this batch is handled.
+    /// Moves the events of a bucket to the beginning of `sorted`. Their times are spread about evenly: they are distributed over pieces of
+    /// the bucket, and then are nearly sorted.
     #[inline(never)]
-    fn fetch(&self, batch: u64) {
-        let first = batch as usize * BATCH % BUCKETS;
-        let (word, from) = (first / 64, first % 64);
-        let mut bits = self.occupied[word] & BATCH_BITS << from;
-        while bits != 0 {
-            let head = self.heads[word * 64 + bits.trailing_zeros() as usize];
-            if let Some(slot) = self.slots.get(head as usize) {
-                fetch(slot);
-            }
-            bits &= bits - 1;
+    fn distribute<const PIECES: usize>(&mut self, bucket: Bucket, sorted: &mut Vec<Slot<T>>) {
+        let low = self.shift.saturating_sub(PIECES.ilog2());
+        // The latest piece first.
+        let piece = |slot: &Slot<T>| !((slot.time >> low) as usize) % PIECES;
+        let mut ends = [0u32; PIECES];
+        let (mut chunk, mut within) = (bucket.chunk, bucket.in_last());
+        while let Some(slots) = self.chunks.get(chunk as usize) {
+            slots[..within].iter().for_each(|slot| ends[piece(slot)] += 1);
+            (within, chunk) = (CHUNK, self.before[chunk as usize]);
+        }
+        let (mut sum, mut largest) = (0, 0);
+        for end in &mut ends {
+            largest = largest.max(*end);
+            sum += std::mem::replace(end, sum);
+        }
+        if sorted.len() < sum as usize {
+            sorted.resize(sum as usize, self.chunks[bucket.chunk as usize][0]);
+        }
+        let to = &mut sorted[..sum as usize];
+        self.take_out(bucket, |slot| {
+            let end = &mut ends[piece(slot)];
+            to[*end as usize] = *slot;
+            *end += 1;
+        });
+        sort_pieces(to, &ends, largest, &mut self.spare);
+    }
+
+    /// Prefetches the events of a bucket, while the one before it is handled.
+    #[inline(always)]
+    fn fetch(&self, bucket: u64) {
+        let Bucket { mut chunk, .. } = self.buckets[bucket as usize % BUCKETS];
+        while let Some(slots) = self.chunks.get(chunk as usize) {
+            slots.iter().step_by(2).for_each(fetch);
+            chunk = self.before[chunk as usize];
         }
     }
 
     #[cold]
     fn drain_far(&mut self) {
-        let reach = |time: u64| time >> self.shift >> BATCH.ilog2();
-        while self.far.peek().is_some_and(|Reverse(Far(s))| reach(s.time) == self.batch) {
+        while self.far.peek().is_some_and(|Reverse(Far(s))| s.time >> self.shift == self.bucket) {
             let Some(Reverse(Far(slot))) = self.far.pop() else { break };
-            self.current.push(slot);
+            if self.rest.is_empty() {
+                insert(&mut self.current, &mut self.left, slot);
+            } else {
+                self.rest.insert(self.rest.partition_point(|s| s.key() > slot.key()), slot);
+            }
         }
         self.far_next = self.far.peek().map_or(u64::MAX, |Reverse(Far(s))| s.time);
     }
 
-    /// The next batch with an event in the wheel.
+    /// The next bucket with an event in the wheel.
     #[inline(always)]
     fn next_occupied(&self) -> Option<u64> {
-        if self.wheel_len == 0 {
-            return None;
-        }
-        // The first occupied bucket from `start` on; if there is no such bucket, the search wraps to the beginning of the wheel.
-        let start = (self.batch + 1) as usize * BATCH % BUCKETS;
+        // The first one behind the current bucket; if there is none, the search wraps to the beginning of the wheel.
+        let start = (self.bucket + 1) as usize % BUCKETS;
         let found = self.occupied_from(start).or_else(|| self.occupied_from(0))?;
-        Some(self.batch + 1 + ((found + BUCKETS - start) % BUCKETS / BATCH) as u64)
+        Some(self.bucket + 1 + ((found + BUCKETS - start) % BUCKETS) as u64)
     }
 
     #[inline(always)]
     fn occupied_from(&self, start: usize) -> Option<usize> {
-        let word = start / 64;
-        let bits = self.occupied[word] & (u64::MAX << (start % 64));
+        let bits = self.occupied[start / 64] & (u64::MAX << (start % 64));
         if bits != 0 {
-            return Some(word * 64 + bits.trailing_zeros() as usize);
+            return Some(start / 64 * 64 + bits.trailing_zeros() as usize);
         }
-        self.occupied_word_from(word + 1)
+        let words = self.summary & (u64::MAX << (start / 64)) & !(1 << (start / 64));
+        if words == 0 {
+            return None;
+        }
+        let word = words.trailing_zeros() as usize;
+        Some(word * 64 + self.occupied[word].trailing_zeros() as usize)
     }
 
-    #[inline(never)]
-    fn occupied_word_from(&self, start: usize) -> Option<usize> {
-        let mut mask = u64::MAX << (start % 64);
-        for at in start / 64..WORDS / 64 {
-            let words = self.summary[at] & mask;
-            if words != 0 {
-                let word = at * 64 + words.trailing_zeros() as usize;
-                return Some(word * 64 + self.occupied[word].trailing_zeros() as usize);
-            }
-            mask = u64::MAX;
-        }
-        None
-    }
-
-    /// The width for this mean of events a batch, unless the wheel would then not reach the next events: simultaneous events share a bucket
+    /// The width for this mean of events a bucket, unless the wheel would then not reach the next events: simultaneous events share a bucket
     /// of any width. Every [`PATIENCE`] reviews it is tried all the same.
     fn narrower(&mut self, mean: u64) -> u32 {
         if self.shift > self.least_shift {
-            return self.shift.saturating_sub((mean / 16).ilog2().max(1)).max(self.least_shift);
+            return self.shift.saturating_sub((mean / 32).ilog2().max(1)).max(self.least_shift);
         }
         self.refused += 1;
         if self.refused < PATIENCE || self.shift == 0 {
@@ -432,86 +482,68 @@ impl<T: Copy> EventQueue<T> {
         if shift == self.shift {
             return;
         }
-        let mut pending = Vec::with_capacity(self.wheel_len);
-        for head in self.heads.iter_mut() {
-            let mut at = std::mem::replace(head, NIL);
-            while at != NIL {
-                pending.push(self.slots[at as usize]);
-                at = self.slots[at as usize].next;
-            }
-        }
+        let pending: Vec<Slot<T>> = self.wheel().collect();
+        *self.buckets = [EMPTY; BUCKETS];
         self.occupied.fill(0);
-        self.summary.fill(0);
-        self.slots.clear();
+        self.summary = 0;
+        self.chunks.clear();
+        self.before.clear();
         self.free = NIL;
         self.wheel_len = 0;
-        // `current` is empty here, so the clock may stand at the old batch's last instant.
-        let width = self.shift + BATCH.ilog2();
-        let reached = (self.batch << width) + ((1 << width) - 1);
+        // `current` is empty here, so the clock may stand at the old bucket's last instant.
+        let reached = (self.bucket << self.shift) + ((1 << self.shift) - 1);
         self.shift = shift;
-        self.batch = reached >> shift >> BATCH.ilog2();
-        for s in pending {
+        self.bucket = reached >> shift;
+        for s in pending.into_iter().rev() {
             self.push(Time(s.time), s.order, s.data);
         }
+    }
+
+    /// The events in the wheel, bucket by bucket, each time the event pushed last first.
+    fn wheel(&self) -> impl Iterator<Item = Slot<T>> + '_ {
+        self.buckets.iter().flat_map(|bucket| {
+            let before = |chunk: &u32| Some(self.before[*chunk as usize]).filter(|before| *before != NIL);
+            let chunks = std::iter::successors(Some(bucket.chunk).filter(|chunk| *chunk != NIL), before);
+            let unused = CHUNK - bucket.in_last();
+            chunks.flat_map(|chunk| self.chunks[chunk as usize].iter().rev()).skip(unused).copied()
+        })
     }
 }
 
 /// Loading keeps the order of equal events: each returns to its place.
 impl<T: Copy + Serialize + DeserializeOwned> State for EventQueue<T> {
     fn save(&self, to: &mut Saver) {
-        to.put(&(self.shift, self.batch, self.drains, self.drained, self.far_pushes, self.least_shift, self.refused));
+        to.put(&(self.shift, self.bucket, self.drains, self.drained, self.far_pushes, self.least_shift, self.refused));
         let saved = |slot: &Slot<T>| (slot.time, slot.order, slot.data);
-        for sorted in [&self.current, &self.rest] {
+        for sorted in [&self.current[..self.left], &self.rest] {
             to.put(&sorted.iter().map(saved).collect::<Vec<_>>());
         }
-        let mut wheel = Vec::with_capacity(self.wheel_len);
-        for head in self.heads.iter() {
-            let following = |slot: &&Slot<T>| self.slots.get(slot.next as usize);
-            wheel.extend(std::iter::successors(self.slots.get(*head as usize), following).map(saved));
-        }
-        to.put(&wheel);
+        to.put(&self.wheel().map(|slot| saved(&slot)).collect::<Vec<_>>());
         to.put(&self.far.iter().map(|Reverse(Far(slot))| saved(slot)).collect::<Vec<_>>());
     }
 
     fn load(&mut self, from: &mut Loader<'_>) -> Result<(), Unfit> {
         *self = EventQueue::new();
-        (self.shift, self.batch, self.drains, self.drained, self.far_pushes, self.least_shift, self.refused) =
+        (self.shift, self.bucket, self.drains, self.drained, self.far_pushes, self.least_shift, self.refused) =
             from.take()?;
         if self.shift > WIDEST {
             return Err(Unfit::new("buckets of events are wider than any"));
         }
         for sorted in [&mut self.current, &mut self.rest] {
             let saved: Vec<(u64, u64, T)> = from.take()?;
-            sorted.extend(saved.into_iter().map(|(time, order, data)| Slot { time, order, data, next: NIL }));
+            sorted.extend(saved.into_iter().map(|(time, order, data)| Slot { time, order, data }));
         }
+        self.left = self.current.len();
         let wheel: Vec<(u64, u64, T)> = from.take()?;
-        // The one that was pushed last heads its bucket.
         for (time, order, data) in wheel.into_iter().rev() {
             self.push(Time(time), order, data);
         }
         let far: Vec<(u64, u64, T)> = from.take()?;
         for (time, order, data) in far {
             self.far_next = self.far_next.min(time);
-            self.far.push(Reverse(Far(Slot { time, order, data, next: NIL })));
+            self.far.push(Reverse(Far(Slot { time, order, data })));
         }
         Ok(())
-    }
-}
-
-const BATCH_BITS: u64 = (1 << BATCH) - 1;
-
-/// Sorts events, latest first. They are few and nearly sorted: insertion is much faster than the library's sort.
-#[inline(always)]
-fn sort<T: Copy>(events: &mut [Slot<T>]) {
-    if events.len() > 4 * BATCH {
-        return events.sort_unstable_by_key(|s| Reverse(s.key()));
-    }
-    for i in 1..events.len() {
-        let mut at = i;
-        while at > 0 && events[at - 1].key() < events[at].key() {
-            events.swap(at - 1, at);
-            at -= 1;
-        }
     }
 }
 

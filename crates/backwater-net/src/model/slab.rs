@@ -116,6 +116,14 @@ impl Slab {
         }
     }
 
+    /// Prefetches the part of a packet that only its host needs.
+    #[inline(always)]
+    pub fn fetch_whole(&self, ix: Ix) {
+        if let Some(slot) = self.get(ix) {
+            fetch(&slot.pkt.flow);
+        }
+    }
+
     /// Prefetches the word that names the packet behind this one.
     #[inline(always)]
     pub fn fetch_link(&self, ix: Ix) {

@@ -7,12 +7,10 @@
 use super::{Actors, Network};
 use crate::config::LatencyAt;
 use crate::model::event::Event;
-use crate::model::packet::PathRef;
-use crate::model::packet::Port as PortNo;
+use crate::model::packet::{Body, PathRef, Port as PortNo, Queue};
 use crate::model::port::{Belongs, Port};
 use crate::model::slab::Ix;
 use crate::model::switch::Switch;
-use backwater_engine::fetch;
 
 /// Number of ports from which on prefetching pays: with the packets in flight between them they take about 2 MB.
 pub(super) const WIDE: usize = 2_048;
@@ -32,9 +30,7 @@ impl<A: Actors> Network<A> {
         match *event {
             Event::Sent { port } | Event::Wake { port } => self.ports[port as usize].fetch(),
             Event::Arrive { port, pkt } => {
-                let p = &self.ports[port as usize];
-                fetch(&p.belongs);
-                fetch(&p.arrivals);
+                self.ports[port as usize].fetch_arrival();
                 self.world.slab.fetch(pkt);
             }
             Event::Enqueue { pkt, .. } => self.world.slab.fetch(pkt),
@@ -52,25 +48,35 @@ impl<A: Actors> Network<A> {
                 match p.belongs {
                     Belongs::Switch(number) => {
                         let switch = &self.switches[number as usize];
-                        switch.occupancy.fetch_ingress(PortNo(p.local));
-                        self.fetch_egress(switch, self.egress(number, pkt));
+                        switch.occupancy.fetch_ingress(PortNo(p.local), self.world.slab[pkt].pkt.class);
+                        self.fetch_egress(switch, self.egress(number, pkt), pkt);
                     }
-                    Belongs::Host(_) => self.tables.flows.fetch(self.world.slab[pkt].pkt.flow.slot),
+                    Belongs::Host(nic) => {
+                        self.world.slab.fetch_whole(pkt);
+                        p.fetch();
+                        p.fetch_rest();
+                        self.hosts[nic as usize].fetch();
+                    }
                 }
             }
             Event::Enqueue { switch, pkt } => {
-                self.fetch_egress(&self.switches[switch as usize], Some(self.world.slab[pkt].place.egress.0));
+                self.fetch_egress(&self.switches[switch as usize], Some(self.world.slab[pkt].place.egress.0), pkt);
             }
             _ => {}
         }
     }
 
-    /// The data that this leads to in turn: the packet behind which a new one will wait in a queue, and the owner of a leaving packet.
+    /// The data that this leads to in turn: the packet behind which a new one will wait in a queue, the accounts of a leaving packet, and
+    /// the flow of a packet that has reached its host.
     #[inline(always)]
     fn fetch_last(&self, event: &Event) {
         let (switch, egress, queue) = match *event {
             Event::Arrive { port, pkt } => {
-                let Belongs::Switch(switch) = self.ports[port as usize].belongs else { return };
+                let p = &self.ports[port as usize];
+                let Belongs::Switch(switch) = p.belongs else {
+                    p.fetch_express();
+                    return self.fetch_flow(pkt);
+                };
                 let Some(egress) = self.egress(switch, pkt) else { return };
                 (switch, egress, self.world.slab[pkt].pkt.class.0)
             }
@@ -78,10 +84,7 @@ impl<A: Actors> Network<A> {
                 let place = &self.world.slab[pkt].place;
                 (switch, place.egress.0, place.queue.0)
             }
-            Event::Sent { port } if self.world.probes.needs_owner() => {
-                let head = self.ports[port as usize].head().and_then(|head| self.world.slab.get(head));
-                return head.into_iter().for_each(|slot| self.world.probes.flow_index.fetch(slot.pkt.flow));
-            }
+            Event::Sent { port } | Event::Wake { port } => return self.fetch_leaving(port),
             _ => return,
         };
         let out = self.ports.get((self.switches[switch as usize].first_port + u32::from(egress)) as usize);
@@ -90,18 +93,51 @@ impl<A: Actors> Network<A> {
         }
     }
 
+    /// The halves of the flow of a packet that has reached its host.
+    #[inline(always)]
+    fn fetch_flow(&self, pkt: Ix) {
+        let header = &self.world.slab[pkt].pkt;
+        match header.body {
+            Body::Data(_) => self.tables.flows.fetch_received(header.flow.slot),
+            Body::Ack(_) => self.tables.flows.fetch_sending(header.flow.slot),
+            _ => {}
+        }
+    }
+
+    /// The accounts of the packet that leaves a switch by this port, or the flow that has the turn at a host.
+    #[inline(always)]
+    fn fetch_leaving(&self, port: u32) {
+        let p = &self.ports[port as usize];
+        let number = match p.belongs {
+            Belongs::Switch(number) => number,
+            Belongs::Host(nic) => {
+                return self.hosts[nic as usize].next_ready().into_iter().for_each(|slot| self.tables.flows.fetch_sending(slot));
+            }
+        };
+        let leaving = if p.release_at_end { Some(p.current) } else { p.head() };
+        let Some(slot) = leaving.and_then(|leaving| self.world.slab.get(leaving)) else { return };
+        let occupancy = &self.switches[number as usize].occupancy;
+        occupancy.fetch_ingress(slot.place.ingress, slot.place.class);
+        occupancy.fetch_egress(slot.place.egress, slot.place.queue);
+        if self.world.probes.needs_owner() {
+            self.world.probes.flow_index.fetch(slot.pkt.flow);
+        }
+    }
+
     /// The packet that leaves, and the next one.
     #[inline(always)]
     fn fetch_next(&self, p: &Port) {
-        match (p.belongs, p.head()) {
-            (Belongs::Switch(_), head) => {
-                self.world.slab.fetch(p.current);
-                head.into_iter().for_each(|head| self.world.slab.fetch(head));
+        match p.belongs {
+            Belongs::Switch(_) if p.release_at_end => self.world.slab.fetch(p.current),
+            Belongs::Switch(_) => {}
+            Belongs::Host(nic) => {
+                self.hosts[nic as usize].fetch();
+                p.fetch_rest();
             }
-            (Belongs::Host(_), Some(head)) => self.world.slab.fetch(head),
-            (Belongs::Host(host), None) => {
-                self.hosts[host as usize].next_ready().into_iter().for_each(|slot| self.tables.flows.fetch(slot));
-            }
+        }
+        if let Some(head) = p.head() {
+            self.world.slab.fetch(head);
+            self.world.slab.fetch_link(head);
         }
     }
 
@@ -124,11 +160,11 @@ impl<A: Actors> Network<A> {
     }
 
     #[inline(always)]
-    fn fetch_egress(&self, switch: &Switch<A::Switch>, egress: Option<u16>) {
+    fn fetch_egress(&self, switch: &Switch<A::Switch>, egress: Option<u16>, pkt: Ix) {
         let Some(egress) = egress else { return };
         // The path of an ended flow may lead anywhere.
         let Some(out) = self.ports.get((switch.first_port + u32::from(egress)) as usize) else { return };
         out.fetch();
-        switch.occupancy.fetch_egress(PortNo(egress));
+        switch.occupancy.fetch_egress(PortNo(egress), Queue(self.world.slab[pkt].pkt.class.0));
     }
 }

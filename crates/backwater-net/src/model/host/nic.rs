@@ -8,7 +8,7 @@ use crate::model::port::highest;
 use crate::model::port::pause::bit;
 use crate::model::slab::{Fifo, Ix, Slab};
 use crate::units::{Bytes, Rate};
-use backwater_engine::Time;
+use backwater_engine::{Time, fetch};
 
 /// A host's interface. The fields that every frame touches come first, in three cache lines: the classes with something to send, the flows,
 /// and what precedes them. The flows of a class take turns in one list, whichever of its queues they use.
@@ -201,6 +201,13 @@ impl<N> Host<N> {
         let data = self.control_had >= control_turns;
         self.control_had = if data { 0 } else { self.control_had + 1 };
         data
+    }
+
+    /// Prefetches the fields that every frame touches.
+    #[inline(always)]
+    pub fn fetch(&self) {
+        fetch(&self.port);
+        fetch(&self.ready[3]);
     }
 
     /// The flow that will probably have the next turn.

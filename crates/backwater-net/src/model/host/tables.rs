@@ -107,13 +107,22 @@ impl Flows {
         (send.live && send.tag == flow.tag).then_some(slot)
     }
 
-    /// Prefetches both halves of a flow.
+    /// Prefetches the sender's half of a flow.
     #[inline(always)]
-    pub fn fetch(&self, slot: u32) {
-        if let (Some(send), Some(recv)) = (self.send.get(slot as usize), self.recv.get(slot as usize)) {
-            fetch(&send.acked);
+    pub fn fetch_sending(&self, slot: u32) {
+        if let Some(send) = self.send.get(slot as usize) {
+            fetch(&send.tag);
             fetch(&send.packets);
+        }
+    }
+
+    /// Prefetches what the receiver of a flow needs.
+    #[inline(always)]
+    pub fn fetch_received(&self, slot: u32) {
+        let at = slot as usize;
+        if let (Some(recv), Some(path)) = (self.recv.get(at), self.return_paths.get(at)) {
             fetch(recv);
+            fetch(path);
         }
     }
 

@@ -82,6 +82,24 @@ impl Port {
         fetch(&self.tx_frames);
     }
 
+    /// Prefetches what an arriving frame touches.
+    #[inline(always)]
+    pub fn fetch_arrival(&self) {
+        fetch(&self.backlog);
+    }
+
+    /// Prefetches the word that leads to its other fields.
+    #[inline(always)]
+    pub fn fetch_rest(&self) {
+        fetch(&self.rest);
+    }
+
+    /// Prefetches its sub-queues.
+    #[inline(always)]
+    pub fn fetch_express(&self) {
+        self.rest.sub_queues.iter().step_by(CLASSES).for_each(fetch);
+    }
+
     /// The packet that will probably be served next.
     #[inline(always)]
     pub fn head(&self) -> Option<Ix> {

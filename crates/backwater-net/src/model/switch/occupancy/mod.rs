@@ -329,19 +329,21 @@ impl Occupancy {
         self.ports.len()
     }
 
-    /// Prefetches the counters of a port's egress.
+    /// Prefetches the counters of an egress queue and its port.
     #[inline(always)]
-    pub(crate) fn fetch_egress(&self, port: Port) {
+    pub(crate) fn fetch_egress(&self, port: Port, queue: Queue) {
         if let Some(counts) = self.ports.get(usize::from(port.0)) {
-            fetch(&counts.egress);
+            fetch(&counts.egress_port);
+            fetch(&counts.egress[within(queue.0)]);
         }
     }
 
-    /// Prefetches the counters of a port's ingress, and its memory if it has its own.
+    /// Prefetches the counters of a class at its ingress and of the port, and the port's memory if it has its own.
     #[inline(always)]
-    pub(crate) fn fetch_ingress(&self, port: Port) {
+    pub(crate) fn fetch_ingress(&self, port: Port, class: Class) {
         if let Some(counts) = self.ports.get(usize::from(port.0)) {
-            fetch(&counts.ingress);
+            fetch(&counts.ingress_port);
+            fetch(&counts.ingress[within(class.0)]);
         }
         if let Some(pool) = self.pools.get(usize::from(port.0)) {
             fetch(pool);
