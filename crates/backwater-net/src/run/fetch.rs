@@ -54,7 +54,7 @@ impl<A: Actors> Network<A> {
                     Belongs::Host(nic) => {
                         self.world.slab.fetch_whole(pkt);
                         p.fetch();
-                        p.fetch_rest();
+                        p.fetch_express();
                         self.hosts[nic as usize].fetch();
                     }
                 }
@@ -73,10 +73,7 @@ impl<A: Actors> Network<A> {
         let (switch, egress, queue) = match *event {
             Event::Arrive { port, pkt } => {
                 let p = &self.ports[port as usize];
-                let Belongs::Switch(switch) = p.belongs else {
-                    p.fetch_express();
-                    return self.fetch_flow(pkt);
-                };
+                let Belongs::Switch(switch) = p.belongs else { return self.fetch_flow(pkt) };
                 let Some(egress) = self.egress(switch, pkt) else { return };
                 (switch, egress, self.world.slab[pkt].pkt.class.0)
             }
@@ -132,7 +129,7 @@ impl<A: Actors> Network<A> {
             Belongs::Switch(_) => {}
             Belongs::Host(nic) => {
                 self.hosts[nic as usize].fetch();
-                p.fetch_rest();
+                p.fetch_express();
             }
         }
         if let Some(head) = p.head() {

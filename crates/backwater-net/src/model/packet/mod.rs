@@ -96,6 +96,15 @@ pub struct FlowRef {
 /// Number of classes and of queues per port.
 pub const CLASSES: usize = 8;
 
+/// The class of most frames in most networks, the default of a flow. What belongs to it lies with what every frame touches.
+pub(crate) const USUAL: usize = 3;
+
+/// The place of a class, or of its queue, among the other classes; out of range for [`USUAL`].
+#[inline(always)]
+pub(crate) fn among_others(class: usize) -> usize {
+    ((class ^ USUAL) % CLASSES).wrapping_sub(1)
+}
+
 /// Payload of a flow.
 #[derive(Clone, Copy, PartialEq, Eq, Debug, serde::Serialize, serde::Deserialize)]
 pub struct DataHeader {

@@ -16,7 +16,7 @@ pub(crate) use replay::{Numbered, Sent};
 pub(crate) use turns::highest;
 
 use crate::model::hooks::MechanismSet;
-use crate::model::packet::{CLASSES, Control};
+use crate::model::packet::{CLASSES, Control, USUAL, among_others};
 use crate::model::slab::{Fifo, Ix, NIL, Slab};
 use crate::record::PortStats;
 use crate::units::{Rate, Serialiser};
@@ -59,7 +59,8 @@ const SUB_QUEUES: u32 = !0xFF;
 /// The queues of data, and of control if that does not precede it.
 pub(crate) const OWN_QUEUES: u32 = !SUB_QUEUES;
 
-/// The fields that every frame touches, in three cache lines: state, queues, counters. [`Rest`] has all others.
+/// The fields that every frame touches, in two cache lines: what an arrival reads, and what a departure writes. Then those of frames in
+/// other classes, and of hosts. [`Rest`] has all others.
 #[derive(backwater_derive::State)]
 #[repr(C, align(128))]
 pub(crate) struct Port {
@@ -108,20 +109,28 @@ pub(crate) struct Port {
     pub wake_at: Time,
     /// When the last frame without an event for its end has left, or will have left.
     pub free_at: Time,
-    queues: [Fifo; CLASSES],
     pub serialiser: Serialiser,
+    /// The queue of the usual class.
+    usual: Fifo,
     pub tx_frames: u64,
     pub tx_data_frames: u64,
     pub tx_bytes: u64,
+    /// The queues of the other classes.
+    others: [Fifo; CLASSES - 1],
+    /// The first sub-queue of the usual class.
+    usual_express: Fifo,
     pub marked_frames: u64,
     #[state(within)]
     pub rest: Box<Rest>,
 }
 
+const _: () = assert!(std::mem::offset_of!(Port, arrivals) < 64, "what an arrival reads is in the first cache line");
+const _: () = assert!(std::mem::offset_of!(Port, tx_bytes) < 128, "what a departure writes is in the second one");
+
 /// The fields that few frames touch.
 #[derive(backwater_derive::State)]
 pub(crate) struct Rest {
-    /// From queue 8 on: the sub-queues of this port.
+    /// From queue 8 on: the sub-queues of this port. That of the usual class is elsewhere ([`Port`]), and empty here.
     sub_queues: Vec<Fifo>,
     #[state(within)]
     turns: Option<Turns>,
@@ -212,7 +221,9 @@ impl Port {
             peer_latency: Time::ZERO,
             arrivals: Fingerprint::default(),
             rest: Box::new(rest),
-            queues: [Fifo::default(); CLASSES],
+            usual: Fifo::default(),
+            others: [Fifo::default(); CLASSES - 1],
+            usual_express: Fifo::default(),
             serialiser: Serialiser::new(rate, clock),
             tx_frames: 0,
             tx_data_frames: 0,
@@ -372,7 +383,13 @@ impl Port {
 
     #[inline(always)]
     fn fifo(&mut self, queue: usize) -> &mut Fifo {
-        if queue < CLASSES { &mut self.queues[queue] } else { &mut self.rest.sub_queues[queue - CLASSES] }
+        if queue < CLASSES {
+            self.others.get_mut(among_others(queue)).unwrap_or(&mut self.usual)
+        } else if queue == express(USUAL) {
+            &mut self.usual_express
+        } else {
+            &mut self.rest.sub_queues[queue - CLASSES]
+        }
     }
 
     /// Returns whether a queue holds a packet and its gates are open.
@@ -402,25 +419,32 @@ impl Port {
     /// The packet behind which the next one of this queue will wait.
     #[inline(always)]
     pub fn tail(&self, queue: usize) -> Option<Ix> {
-        self.queues[queue % CLASSES].tail()
+        self.queue(queue % CLASSES).tail()
     }
 
     /// One of its queues.
     #[inline(always)]
     pub fn queue(&self, queue: usize) -> &Fifo {
-        if queue < CLASSES { &self.queues[queue] } else { &self.rest.sub_queues[queue - CLASSES] }
+        if queue < CLASSES {
+            self.others.get(among_others(queue)).unwrap_or(&self.usual)
+        } else if queue == express(USUAL) {
+            &self.usual_express
+        } else {
+            &self.rest.sub_queues[queue - CLASSES]
+        }
     }
 
     /// All sub-queues, with their classes.
     pub fn sub_queues(&self) -> impl Iterator<Item = (u8, &Fifo)> {
-        (0..CLASSES as u8).cycle().zip(&self.rest.sub_queues)
+        let all = CLASSES..CLASSES + self.rest.sub_queues.len();
+        (0..CLASSES as u8).cycle().zip(all.map(|queue| self.queue(queue)))
     }
 
     /// The first packet of a class, sub-queues included.
     pub fn first_of(&self, class: usize) -> Option<Ix> {
         let sub_queues = (class..self.rest.sub_queues.len()).step_by(CLASSES).rev();
-        let first = sub_queues.filter_map(|at| self.rest.sub_queues[at].head()).next();
-        first.or_else(|| self.queues[class].head())
+        let first = sub_queues.filter_map(|at| self.queue(CLASSES + at).head()).next();
+        first.or_else(|| self.queue(class).head())
     }
 
     /// Takes all packets out of a queue.
@@ -429,14 +453,14 @@ impl Port {
         if let Some(turns) = &mut self.rest.turns {
             turns.emptied(queue);
         }
-        std::mem::take(&mut self.queues[queue])
+        std::mem::take(self.fifo(queue))
     }
 
     /// Takes the last packet out of a queue. It follows all other packets of its flow.
     #[cold]
     pub fn take_last(&mut self, slab: &mut Slab, queue: usize) -> Option<Ix> {
-        let last = self.queues[queue].pop_last(slab)?;
-        if self.queues[queue].is_empty() {
+        let last = self.fifo(queue).pop_last(slab)?;
+        if self.queue(queue).is_empty() {
             self.backlog &= !(1 << queue);
             if let Some(turns) = &mut self.rest.turns {
                 turns.emptied(queue);

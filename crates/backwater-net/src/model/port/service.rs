@@ -19,9 +19,10 @@ impl Port {
     /// A packet waits for this port; if it does not wait in the queue itself, it is pushed there once it may go.
     #[cold]
     pub fn line_up(&mut self, slab: &Slab, queue: usize, ix: Ix) {
+        let first = self.queue(queue).head() == Some(ix);
         let Some(in_order) = &mut self.rest.in_order else { return };
         in_order.join(&slab[ix], queue);
-        if self.queues[queue].head() == Some(ix) && !in_order.may_go(&slab[ix], queue) {
+        if first && !in_order.may_go(&slab[ix], queue) {
             self.rest.waits |= 1 << queue;
             self.set_open();
         }
@@ -57,7 +58,7 @@ impl Port {
     fn review_order(&mut self, slab: &Slab) {
         let Some(in_order) = &self.rest.in_order else { return };
         let waits = |queue: usize| {
-            let head = self.queues[queue].head();
+            let head = self.queue(queue).head();
             head.is_some_and(|head| !in_order.may_go(&slab[head], queue))
         };
         self.rest.waits = (0..CLASSES).fold(0, |mask, queue| if waits(queue) { mask | 1 << queue } else { mask });
@@ -78,7 +79,6 @@ impl Port {
     #[inline(always)]
     pub fn fetch(&self) {
         fetch(&self.backlog);
-        fetch(&self.queues);
         fetch(&self.tx_frames);
     }
 
@@ -88,16 +88,10 @@ impl Port {
         fetch(&self.backlog);
     }
 
-    /// Prefetches the word that leads to its other fields.
-    #[inline(always)]
-    pub fn fetch_rest(&self) {
-        fetch(&self.rest);
-    }
-
-    /// Prefetches its sub-queues.
+    /// Prefetches what only a host needs.
     #[inline(always)]
     pub fn fetch_express(&self) {
-        self.rest.sub_queues.iter().step_by(CLASSES).for_each(fetch);
+        fetch(&self.usual_express);
     }
 
     /// The packet that will probably be served next.
@@ -158,8 +152,8 @@ impl Port {
 
     #[cold]
     fn choose(&mut self, slab: &Slab, mask: u32) -> usize {
-        let queues = &self.queues;
-        let size = |queue: usize| queues[queue].head().map_or(0, |head| u64::from(slab[head].pkt.size));
+        let heads: [Option<Ix>; CLASSES] = std::array::from_fn(|queue| self.queue(queue).head());
+        let size = |queue: usize| heads[queue].map_or(0, |head| u64::from(slab[head].pkt.size));
         match &mut self.rest.turns {
             Some(turns) if mask & SUB_QUEUES == 0 => turns.choose(mask, size),
             _ => highest(mask),
@@ -168,10 +162,11 @@ impl Port {
 
     #[cold]
     fn served(&mut self, slab: &Slab, queue: usize, size: u64) {
-        if queue < CLASSES
-            && let Some(turns) = &mut self.rest.turns
-        {
-            let next = self.queues[queue].head().map(|head| u64::from(slab[head].pkt.size));
+        if queue >= CLASSES {
+            return;
+        }
+        let next = self.queue(queue).head().map(|head| u64::from(slab[head].pkt.size));
+        if let Some(turns) = &mut self.rest.turns {
             turns.served(queue, size, next);
         }
     }

@@ -10,7 +10,7 @@ use super::isolated::IsolatedBytes;
 use crate::config::{Architecture, BufferPer, SwitchParams};
 use crate::model::hooks::levels::{Account, Levels};
 use crate::model::hooks::place::{IsolationQueue, Place};
-use crate::model::packet::{CLASSES, Class, Port, Queue};
+use crate::model::packet::{CLASSES, Class, Port, Queue, among_others};
 use crate::units::{Bytes, Rate};
 use backwater_engine::state::{Loader, Saver, Unfit};
 use backwater_engine::{State, fetch};
@@ -54,27 +54,75 @@ struct Egress {
 #[derive(Clone, Copy, Debug, Default, serde::Serialize, serde::Deserialize)]
 struct Total {
     bytes: u64,
-    most: u64,
-    #[serde(skip)]
-    level: u64,
     #[serde(skip)]
     above: u64,
 }
 
-/// Counters of one port. A frame touches a cache line of its ingress and one of its egress, and the totals of both.
+/// What decides about [`Total::above`].
+#[derive(Clone, Copy, Debug, Default, serde::Serialize, serde::Deserialize)]
+struct Most {
+    most: u64,
+    #[serde(skip)]
+    level: u64,
+}
+
+/// What a frame touches of a port as its ingress, or as its egress, if it is of the usual class: a cache line.
+#[derive(Clone, Copy, Debug, Default, serde::Serialize, serde::Deserialize)]
+#[repr(C, align(64))]
+struct Side<A> {
+    total: Total,
+    /// The memory of this ingress, or this egress, if each has its own.
+    own: Shared,
+    usual: A,
+}
+
+/// Counters of one port.
 #[derive(Clone, Copy, Debug, Default, serde::Serialize, serde::Deserialize)]
 #[repr(C, align(64))]
 struct Counts {
-    ingress_port: Total,
-    egress_port: Total,
-    ingress: [Ingress; CLASSES],
-    egress: [Egress; CLASSES],
+    ingress: Side<Ingress>,
+    egress: Side<Egress>,
+    /// Of the other classes.
+    others: [(Ingress, Egress); CLASSES - 1],
+    most_ingress: Most,
+    most_egress: Most,
 }
 
+const _: () = assert!(size_of::<Side<Ingress>>() == 64 && size_of::<Side<Egress>>() == 64, "a cache line each");
+
 impl Counts {
+    #[inline(always)]
+    fn ingress(&self, class: Class) -> &Ingress {
+        self.others.get(among_others(usize::from(class.0))).map_or(&self.ingress.usual, |(ingress, _)| ingress)
+    }
+
+    #[inline(always)]
+    fn ingress_mut(&mut self, class: Class) -> &mut Ingress {
+        match self.others.get_mut(among_others(usize::from(class.0))) {
+            Some((ingress, _)) => ingress,
+            None => &mut self.ingress.usual,
+        }
+    }
+
+    #[inline(always)]
+    fn egress(&self, queue: Queue) -> &Egress {
+        self.others.get(among_others(usize::from(queue.0))).map_or(&self.egress.usual, |(_, egress)| egress)
+    }
+
+    #[inline(always)]
+    fn egress_mut(&mut self, queue: Queue) -> &mut Egress {
+        match self.others.get_mut(among_others(usize::from(queue.0))) {
+            Some((_, egress)) => egress,
+            None => &mut self.egress.usual,
+        }
+    }
+
     fn is_empty(&self) -> bool {
-        self.ingress.iter().all(|account| account.all.bytes == 0 && account.headroom == 0)
-            && self.egress.iter().all(|account| account.all.bytes == 0)
+        (0..CLASSES as u8).all(|number| {
+            let (ingress, egress) = (self.ingress(Class(number)), self.egress(Queue(number)));
+            ingress.all.bytes == 0 && ingress.headroom == 0 && egress.all.bytes == 0
+        }) && self.ingress.own.used == 0
+            && self.egress.own.used == 0
     }
 }
 
@@ -88,25 +136,65 @@ struct Lossless {
 }
 
 /// \[bytes\] Shared memory of one unit of `buffer_per`.
-#[derive(Clone, Copy, Debug)]
+#[derive(Clone, Copy, Debug, Default, serde::Serialize, serde::Deserialize)]
 struct Shared {
     used: u64,
     size: u64,
 }
 
-impl State for Shared {
+impl Shared {
+    /// This memory, which has a new size, with what was saved in it.
+    fn with(self, saved: Shared) -> Result<Shared, Unfit> {
+        let loaded = Shared { used: saved.used, ..self };
+        // A memory of the same size may hold as much as before, including frames to which others gave way.
+        if loaded.used <= loaded.size || saved.size == loaded.size {
+            return Ok(loaded);
+        }
+        Err(Unfit::new(format!("{} are in use, and there would be {}", Bytes(loaded.used), Bytes(loaded.size))))
+    }
+}
+
+/// The counters of all ports. They are saved, and the sizes and levels of the network that loads them hold.
+#[derive(Clone, Debug)]
+struct Ports(Vec<Counts>);
+
+impl State for Ports {
     fn save(&self, to: &mut Saver) {
-        to.put(&(self.used, self.size));
+        to.put(&self.0);
     }
 
     fn load(&mut self, from: &mut Loader<'_>) -> Result<(), Unfit> {
-        let (used, size): (u64, u64) = from.take()?;
-        self.used = used;
-        // A memory of the same size may hold as much as before, including frames to which others gave way.
-        if self.used <= self.size || size == self.size {
-            return Ok(());
+        let saved: Vec<Counts> = from.take()?;
+        if saved.len() != self.0.len() {
+            return Err(Unfit::new("a switch has other ports"));
         }
-        Err(Unfit::new(format!("{} are in use, and there would be {}", Bytes(self.used), Bytes(self.size))))
+        for (counts, mut saved) in self.0.iter_mut().zip(saved) {
+            saved.ingress.own = counts.ingress.own.with(saved.ingress.own)?;
+            saved.egress.own = counts.egress.own.with(saved.egress.own)?;
+            *counts = saved;
+        }
+        Ok(())
+    }
+}
+
+/// Shared memories that do not lie at a port.
+#[derive(Clone, Debug)]
+struct Pools(Vec<Shared>);
+
+impl State for Pools {
+    fn save(&self, to: &mut Saver) {
+        to.put(&self.0);
+    }
+
+    fn load(&mut self, from: &mut Loader<'_>) -> Result<(), Unfit> {
+        let saved: Vec<Shared> = from.take()?;
+        if saved.len() != self.0.len() {
+            return Err(Unfit::new("a switch has other memories"));
+        }
+        for (pool, saved) in self.0.iter_mut().zip(saved) {
+            *pool = pool.with(saved)?;
+        }
+        Ok(())
     }
 }
 
@@ -134,13 +222,14 @@ pub struct Occupancy {
     /// \[bytes\] See [`Levels::free`].
     #[state(fixed)]
     calm: u64,
-    ports: Vec<Counts>,
+    #[state(within)]
+    ports: Ports,
     total: u64,
     /// Bytes in reserves of classes without headroom, by (ingress, class); empty when the switch has none.
     reserved: Vec<u64>,
-    /// One for each unit of `per`.
+    /// One for the switch, or one for each queue; otherwise the memories lie at their ports.
     #[state(within)]
-    pools: Vec<Shared>,
+    pools: Pools,
     /// Bytes that wait before their egress queue.
     pub(crate) isolated: IsolatedBytes,
 }
@@ -179,16 +268,15 @@ impl Total {
         self.bytes > self.above
     }
 
-    fn set(&mut self, level: u64) {
-        self.level = level;
-        self.above = level.min(self.most);
+    fn set(&mut self, most: Most) {
+        self.above = most.level.min(most.most);
     }
 
     /// Records the most that it has held.
-    fn keep_most(&mut self) {
-        if self.bytes > self.most {
-            self.most = self.bytes;
-            self.set(self.level);
+    fn keep_most(&mut self, most: &mut Most) {
+        if self.bytes > most.most {
+            most.most = self.bytes;
+            self.set(*most);
         }
     }
 }
@@ -207,6 +295,17 @@ impl Occupancy {
             headroom: params.headroom_at(*rate).0,
             above: params.headroom_above_at(*rate).filter(|_| dynamic).unwrap_or(f64::INFINITY),
         });
+        let mut counts = vec![Counts::default(); ports];
+        let mut pools = Vec::new();
+        for (unit, size) in sizes.into_iter().enumerate() {
+            let memory = Shared { used: 0, size };
+            match params.buffer_per {
+                BufferPer::Ingress if unit < ports => counts[unit].ingress.own = memory,
+                BufferPer::Egress if unit < ports => counts[unit].egress.own = memory,
+                BufferPer::Ingress | BufferPer::Egress => {}
+                BufferPer::Switch | BufferPer::Queue | BufferPer::None => pools.push(memory),
+            }
+        }
         Occupancy {
             per: params.buffer_per,
             dynamic: dynamic.then_some((params.alpha_ingress, params.alpha_egress)),
@@ -216,10 +315,10 @@ impl Occupancy {
             lossless,
             calm: 0,
             every_frame: false,
-            ports: vec![Counts::default(); ports],
+            ports: Ports(counts),
             total: 0,
             reserved: vec![0; if partitioned { queues } else { 0 }],
-            pools: sizes.into_iter().map(|size| Shared { used: 0, size }).collect(),
+            pools: Pools(pools),
             isolated: IsolatedBytes::default(),
         }
     }
@@ -227,31 +326,31 @@ impl Occupancy {
     /// Bytes that arrived by `port` in `class` and have not left.
     #[inline(always)]
     pub fn ingress(&self, port: Port, class: Class) -> Bytes {
-        Bytes(self.counts(port).ingress[within(class.0)].all.bytes)
+        Bytes(self.counts(port).ingress(class).all.bytes)
     }
     /// Bytes that arrived by `port` and have not left.
     #[inline(always)]
     pub fn ingress_port(&self, port: Port) -> Bytes {
-        Bytes(self.counts(port).ingress_port.bytes)
+        Bytes(self.counts(port).ingress.total.bytes)
     }
     /// Bytes that wait for `queue` of `port` (wherever the architecture keeps them), the frame on the wire included until
     /// counters fall.
     #[inline(always)]
     pub fn egress(&self, port: Port, queue: Queue) -> Bytes {
-        Bytes(self.counts(port).egress[within(queue.0)].all.bytes)
+        Bytes(self.counts(port).egress(queue).all.bytes)
     }
     /// Bytes that wait for `port`.
     #[inline(always)]
     pub fn egress_port(&self, port: Port) -> Bytes {
-        Bytes(self.counts(port).egress_port.bytes)
+        Bytes(self.counts(port).egress.total.bytes)
     }
     /// The most that [`Occupancy::ingress_port`] was when a frame was admitted.
     pub fn most_ingress_port(&self, port: Port) -> Bytes {
-        Bytes(self.counts(port).ingress_port.most)
+        Bytes(self.counts(port).most_ingress.most)
     }
     /// The most that [`Occupancy::egress_port`] was when a frame joined a queue.
     pub fn most_egress_port(&self, port: Port) -> Bytes {
-        Bytes(self.counts(port).egress_port.most)
+        Bytes(self.counts(port).most_egress.most)
     }
     /// Bytes that wait for `queue` of `port`; if all queues of a port share memory, for all of them.
     pub(crate) fn waiting(&self, port: Port, queue: Queue) -> Bytes {
@@ -274,7 +373,7 @@ impl Occupancy {
     /// Headroom in use at (port, class).
     #[inline(always)]
     pub fn in_headroom(&self, port: Port, class: Class) -> Bytes {
-        Bytes(self.counts(port).ingress[within(class.0)].headroom)
+        Bytes(self.counts(port).ingress(class).headroom)
     }
     /// Returns whether the headroom of (port, class), or of any class of the port, is empty, while the pool before it has `room` again.
     /// Without headroom: always true.
@@ -288,19 +387,19 @@ impl Occupancy {
     /// buffers, and for buffers per egress port or queue, which an ingress cannot know.
     #[inline(always)]
     pub fn free(&self, port: Port) -> Bytes {
-        let pool = match self.per {
-            BufferPer::Switch => 0,
-            BufferPer::Ingress => usize::from(port.0),
-            BufferPer::Egress | BufferPer::Queue | BufferPer::None => return Bytes::MAX,
-        };
-        Bytes(self.pools[pool].free())
+        self.of_ingress(port).map_or(Bytes::MAX, |memory| Bytes(memory.free()))
     }
     /// Shared memory in all, free or not, as [`Occupancy::free`] counts it.
     pub fn shared(&self, port: Port) -> Bytes {
+        self.of_ingress(port).map_or(Bytes::MAX, |memory| Bytes(memory.size))
+    }
+    /// The memory that a frame at `port` would be charged to, if the ingress knows it.
+    #[inline(always)]
+    fn of_ingress(&self, port: Port) -> Option<Shared> {
         match self.per {
-            BufferPer::Switch => Bytes(self.pools[0].size),
-            BufferPer::Ingress => Bytes(self.pools[usize::from(port.0)].size),
-            BufferPer::Egress | BufferPer::Queue | BufferPer::None => Bytes::MAX,
+            BufferPer::Switch => Some(self.pools.0[0]),
+            BufferPer::Ingress => Some(self.counts(port).ingress.own),
+            BufferPer::Egress | BufferPer::Queue | BufferPer::None => None,
         }
     }
     /// \[bytes\] Reserve of each (port, class).
@@ -326,68 +425,85 @@ impl Occupancy {
     }
     /// Number of ports.
     pub fn ports(&self) -> usize {
-        self.ports.len()
+        self.ports.0.len()
     }
 
     /// Prefetches the counters of an egress queue and its port.
     #[inline(always)]
     pub(crate) fn fetch_egress(&self, port: Port, queue: Queue) {
-        if let Some(counts) = self.ports.get(usize::from(port.0)) {
-            fetch(&counts.egress_port);
-            fetch(&counts.egress[within(queue.0)]);
+        if let Some(counts) = self.ports.0.get(usize::from(port.0)) {
+            fetch(&counts.egress);
+            if let Some(other) = counts.others.get(among_others(usize::from(queue.0))) {
+                fetch(other);
+            }
         }
     }
 
-    /// Prefetches the counters of a class at its ingress and of the port, and the port's memory if it has its own.
+    /// Prefetches the counters of a class at its ingress and of the port.
     #[inline(always)]
     pub(crate) fn fetch_ingress(&self, port: Port, class: Class) {
-        if let Some(counts) = self.ports.get(usize::from(port.0)) {
-            fetch(&counts.ingress_port);
-            fetch(&counts.ingress[within(class.0)]);
-        }
-        if let Some(pool) = self.pools.get(usize::from(port.0)) {
-            fetch(pool);
+        if let Some(counts) = self.ports.0.get(usize::from(port.0)) {
+            fetch(&counts.ingress);
+            if let Some(other) = counts.others.get(among_others(usize::from(class.0))) {
+                fetch(other);
+            }
         }
     }
 
     #[inline(always)]
     fn counts(&self, port: Port) -> &Counts {
-        &self.ports[usize::from(port.0)]
+        &self.ports.0[usize::from(port.0)]
     }
 
     #[inline(always)]
-    fn pool(&self, at: &Place) -> usize {
+    fn counts_mut(&mut self, port: Port) -> &mut Counts {
+        &mut self.ports.0[usize::from(port.0)]
+    }
+
+    /// The memory to which frames at this place are charged.
+    #[inline(always)]
+    fn memory_at(&self, at: &Place) -> Shared {
         match self.per {
-            BufferPer::Switch | BufferPer::None => 0,
-            BufferPer::Ingress => usize::from(at.ingress.0),
-            BufferPer::Egress => usize::from(at.egress.0),
-            BufferPer::Queue => slot(at.egress, at.queue.0),
+            BufferPer::Switch | BufferPer::None => self.pools.0[0],
+            BufferPer::Ingress => self.counts(at.ingress).ingress.own,
+            BufferPer::Egress => self.counts(at.egress).egress.own,
+            BufferPer::Queue => self.pools.0[slot(at.egress, at.queue.0)],
+        }
+    }
+
+    #[inline(always)]
+    fn memory_at_mut(&mut self, at: &Place) -> &mut Shared {
+        match self.per {
+            BufferPer::Switch | BufferPer::None => &mut self.pools.0[0],
+            BufferPer::Ingress => &mut self.counts_mut(at.ingress).ingress.own,
+            BufferPer::Egress => &mut self.counts_mut(at.egress).egress.own,
+            BufferPer::Queue => &mut self.pools.0[slot(at.egress, at.queue.0)],
         }
     }
 
     /// Charges `size` bytes at `at`, or refuses. Returns the charged memory, and whether something looks at it.
     #[inline(always)]
     pub(crate) fn admit(&mut self, at: &Place, size: u64) -> Option<(Pool, bool)> {
-        let unit = self.pool(at);
-        let shared = &mut self.pools[unit];
-        if self.plain && shared.used + size <= shared.size {
+        let plain = self.plain;
+        let shared = self.memory_at_mut(at);
+        if plain && shared.used + size <= shared.size {
             shared.used += size;
             return Some((Pool::Shared, self.came_in(at, size)));
         }
         let pool = if !self.limits.is_empty() && self.is_lossless(at.class) {
-            self.admit_with_headroom(at, size, unit)?
+            self.admit_with_headroom(at, size)?
         } else {
-            self.admit_scarce(at, size, unit)?
+            self.admit_scarce(at, size)?
         };
         let passes = self.came_in(at, size);
-        Some((pool, passes | self.is_scarce(at, unit)))
+        Some((pool, passes | self.is_scarce(at)))
     }
 
     /// Returns whether every counted frame is looked at, whatever its account holds: less memory is free than levels rest on, or headroom
     /// is in use.
     #[inline(always)]
-    fn is_scarce(&self, at: &Place, unit: usize) -> bool {
-        self.pools[unit].free() < self.calm || self.counts(at.ingress).ingress[within(at.class.0)].headroom != 0
+    fn is_scarce(&self, at: &Place) -> bool {
+        self.memory_at(at).free() < self.calm || self.counts(at.ingress).ingress(at.class).headroom != 0
     }
 
     /// Returns whether the memory of an egress, or of one of its queues, alone decides on admission.
@@ -398,8 +514,7 @@ impl Occupancy {
     /// Charges `size` bytes at `at` unconditionally, after a frame of the same memory has given way; requires [`Occupancy::is_of_egress`].
     /// Returns the charged memory, and whether something looks at it.
     pub(crate) fn transfer_charge(&mut self, at: &Place, size: u64) -> (Pool, bool) {
-        let unit = self.pool(at);
-        self.pools[unit].used += size;
+        self.memory_at_mut(at).used += size;
         (Pool::Shared, self.came_in(at, size))
     }
 
@@ -407,27 +522,26 @@ impl Occupancy {
     #[cold]
     pub(crate) fn move_charge(&mut self, from: &Place, to: &Place, size: u64, pool: Pool) {
         if pool == Pool::Shared {
-            let units = [from, to].map(|at| self.pool(at));
-            self.pools[units[0]].used -= size;
-            self.pools[units[1]].used += size;
+            self.memory_at_mut(from).used -= size;
+            self.memory_at_mut(to).used += size;
         }
     }
 
     /// Counts `size` bytes at the ingress. Returns whether something looks at it.
     #[inline(always)]
     fn came_in(&mut self, at: &Place, size: u64) -> bool {
-        let counts = &mut self.ports[usize::from(at.ingress.0)];
         self.total += size;
-        counts.ingress[within(at.class.0)].all.add(size) | counts.ingress_port.add(size)
+        let counts = self.counts_mut(at.ingress);
+        counts.ingress_mut(at.class).all.add(size) | counts.ingress.total.add(size)
     }
 
     /// Admission without headroom where a choice of memory exists, or too little of it.
     #[cold]
-    fn admit_scarce(&mut self, at: &Place, size: u64, unit: usize) -> Option<Pool> {
-        let pool = self.pick(at, size, self.pools[unit])?;
+    fn admit_scarce(&mut self, at: &Place, size: u64) -> Option<Pool> {
+        let pool = self.pick(at, size, self.memory_at(at))?;
         match pool {
             Pool::Reserve => self.reserved[slot(at.ingress, at.class.0)] += size,
-            Pool::Shared | Pool::Aggregate => self.pools[unit].used += size,
+            Pool::Shared | Pool::Aggregate => self.memory_at_mut(at).used += size,
         }
         Some(pool)
     }
@@ -440,25 +554,24 @@ impl Occupancy {
     /// Reserve first, then shared memory while it lasts, or up to `headroom_above` times its free part as in HPCC's `switch-mmu`; the rest
     /// is headroom.
     #[inline(always)]
-    fn admit_with_headroom(&mut self, at: &Place, size: u64, unit: usize) -> Option<Pool> {
-        let (port, class) = (usize::from(at.ingress.0), within(at.class.0));
-        let account = &mut self.ports[port].ingress[class];
+    fn admit_with_headroom(&mut self, at: &Place, size: u64) -> Option<Pool> {
+        let account = self.counts(at.ingress).ingress(at.class);
         let below = account.all.bytes - account.headroom + size;
         if below <= self.reserve {
             return Some(Pool::Aggregate);
         }
         let beyond = below - self.reserve;
-        let (taken, limits) = (size.min(beyond), &self.limits[port]);
-        let free = self.pools[unit].free();
+        let (taken, limits) = (size.min(beyond), &self.limits[usize::from(at.ingress.0)]);
+        let free = self.memory_at(at).free();
         // With a factor above one, the free memory itself is the limit.
         if taken <= free && real(beyond) <= limits.above * real(free) {
-            self.pools[unit].used += taken;
+            self.memory_at_mut(at).used += taken;
             return Some(Pool::Aggregate);
         }
         if account.headroom + size > limits.headroom {
             return None;
         }
-        account.headroom += size;
+        self.counts_mut(at.ingress).ingress_mut(at.class).headroom += size;
         Some(Pool::Aggregate)
     }
 
@@ -483,59 +596,61 @@ impl Occupancy {
     /// Counts a frame that joins an egress queue. Returns whether something looks at it.
     #[inline(always)]
     pub(crate) fn join_egress(&mut self, at: &Place, size: u64) -> bool {
-        let counts = &mut self.ports[usize::from(at.egress.0)];
-        counts.egress[within(at.queue.0)].all.add(size) | counts.egress_port.add(size)
+        let counts = self.counts_mut(at.egress);
+        counts.egress_mut(at.queue).all.add(size) | counts.egress.total.add(size)
     }
 
     /// Returns whether something looks at a frame that is about to leave an egress queue.
     #[inline(always)]
     pub(crate) fn leaves_behind(&self, at: &Place, size: u64) -> bool {
-        let account = &self.counts(at.egress).egress[within(at.queue.0)];
+        let account = self.counts(at.egress).egress(at.queue);
         account.all.bytes - size >= account.left
     }
 
     /// Removes a frame that leaves an egress queue. Returns whether something looks at it.
     #[inline(always)]
     pub(crate) fn leave_egress(&mut self, at: &Place, size: u64) -> bool {
-        let counts = &mut self.ports[usize::from(at.egress.0)];
-        counts.egress_port.bytes -= size;
-        counts.egress[within(at.queue.0)].all.take(size)
+        let counts = self.counts_mut(at.egress);
+        counts.egress.total.bytes -= size;
+        counts.egress_mut(at.queue).all.take(size)
     }
 
     /// Releases bytes charged to `pool`. Headroom drains first, whichever frame leaves. Returns whether something looks at it.
     #[inline(always)]
     pub(crate) fn release(&mut self, at: &Place, size: u64, pool: Pool) -> bool {
-        let unit = self.pool(at);
-        let counts = &mut self.ports[usize::from(at.ingress.0)];
-        counts.ingress_port.bytes -= size;
-        let account = &mut counts.ingress[within(at.class.0)];
+        let counts = self.counts_mut(at.ingress);
+        counts.ingress.total.bytes -= size;
+        let account = counts.ingress_mut(at.class);
         let before = account.all.bytes;
         let passes = account.all.take(size);
-        self.total -= size;
         match pool {
-            Pool::Shared => self.pools[unit].used -= size,
+            Pool::Shared => self.memory_at_mut(at).used -= size,
             Pool::Reserve => self.reserved[slot(at.ingress, at.class.0)] -= size,
             Pool::Aggregate => {
                 let below = before - account.headroom;
                 let drained = size.min(account.headroom);
                 account.headroom -= drained;
                 let shared = |below: u64| below.saturating_sub(self.reserve);
-                self.pools[unit].used -= shared(below) - shared(below - (size - drained));
+                let freed = shared(below) - shared(below - (size - drained));
+                self.memory_at_mut(at).used -= freed;
             }
         }
+        self.total -= size;
         passes
     }
 
     /// An admitted frame has been looked at.
     #[inline]
     pub(crate) fn admitted(&mut self, port: Port) {
-        self.ports[usize::from(port.0)].ingress_port.keep_most();
+        let counts = self.counts_mut(port);
+        counts.ingress.total.keep_most(&mut counts.most_ingress);
     }
 
     /// A frame that joined an egress queue has been looked at.
     #[inline]
     pub(crate) fn joined(&mut self, port: Port) {
-        self.ports[usize::from(port.0)].egress_port.keep_most();
+        let counts = self.counts_mut(port);
+        counts.egress.total.keep_most(&mut counts.most_egress);
     }
 
     /// From now on every frame passes the levels that are set.
@@ -548,14 +663,22 @@ impl Occupancy {
         let levels = if self.every_frame { Levels::ALL } else { self.seen_from(of, levels) };
         self.calm = self.calm.max(levels.free.0);
         match of {
-            Account::Ingress(port, class) => self.ports[usize::from(port.0)].ingress[within(class.0)].all.set(levels),
+            Account::Ingress(port, class) => self.counts_mut(port).ingress_mut(class).all.set(levels),
             Account::Egress(port, queue) => {
-                let account = &mut self.ports[usize::from(port.0)].egress[within(queue.0)];
+                let account = self.counts_mut(port).egress_mut(queue);
                 account.left = levels.left.0;
                 account.all.set(levels);
             }
-            Account::IngressPort(port) => self.ports[usize::from(port.0)].ingress_port.set(levels.above.0),
-            Account::EgressPort(port) => self.ports[usize::from(port.0)].egress_port.set(levels.above.0),
+            Account::IngressPort(port) => {
+                let counts = self.counts_mut(port);
+                counts.most_ingress.level = levels.above.0;
+                counts.ingress.total.set(counts.most_ingress);
+            }
+            Account::EgressPort(port) => {
+                let counts = self.counts_mut(port);
+                counts.most_egress.level = levels.above.0;
+                counts.egress.total.set(counts.most_egress);
+            }
         }
     }
 
@@ -587,9 +710,9 @@ impl Occupancy {
         let zero = |v: &[u64]| v.iter().all(|&x| x == 0);
         self.total == 0
             && self.isolated.total() == 0
-            && self.ports.iter().all(Counts::is_empty)
+            && self.ports.0.iter().all(Counts::is_empty)
             && zero(&self.reserved)
-            && self.pools.iter().all(|shared| shared.used == 0)
+            && self.pools.0.iter().all(|shared| shared.used == 0)
     }
 }
 
@@ -597,12 +720,6 @@ impl Occupancy {
 #[inline(always)]
 fn real(bytes: u64) -> f64 {
     bytes as i64 as f64
-}
-
-/// A class or queue number as an index that needs no check.
-#[inline(always)]
-fn within(number: u8) -> usize {
-    usize::from(number) % CLASSES
 }
 
 #[inline(always)]
