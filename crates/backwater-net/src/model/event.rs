@@ -16,6 +16,8 @@ pub(crate) enum Event {
     Arrive {
         port: u32,
         pkt: Ix,
+        /// The port by which it will probably leave, or [`NO_PORT`]: only for prefetching.
+        egress: u32,
     },
     /// A frame joins its egress queue after the fabric's latency.
     Enqueue {
@@ -201,4 +203,7 @@ pub(crate) fn controller_order(event: Event, key: u32) -> u64 {
     }
 }
 
-const _: () = assert!(size_of::<Event>() == 12, "an event and its key are half a cache line");
+/// No port.
+pub(crate) const NO_PORT: u32 = u32::MAX;
+
+const _: () = assert!(size_of::<Event>() == 16, "an event and its key are half a cache line");

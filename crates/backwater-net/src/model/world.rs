@@ -242,6 +242,9 @@ impl Fabric {
                 let peer = first_port[end.peer.0 as usize] + u32::from(end.peer_port.0);
                 let here = NodeId(i as u32);
                 let mut port = Port::new(belongs, local as u16, peer, link.rate_from(here), link.delay, clock);
+                if graph.nodes[end.peer.0 as usize].kind == NodeKind::Switch {
+                    port.peer_first = first_port[end.peer.0 as usize];
+                }
                 if link.loss_from(here) > 0.0 {
                     let number = ports.len() as u64;
                     let faults = port.faults(|| LinkFaults::new(rng::stream(seed, LINK_LOSS, number)));

@@ -1,7 +1,7 @@
 //! Faults: frames lost on a link, links that fail, rates that change, slow receivers, pause storms.
 
 use super::{Actors, Network, on_node};
-use crate::model::event::{Event, order};
+use crate::model::event::{Event, NO_PORT, order};
 use crate::model::hooks::{LinkSide, MechanismId, PauseStyle};
 use crate::model::host::{Limit, PORT};
 use crate::model::node::{CAPTURED, LOST, WATCHED};
@@ -201,7 +201,7 @@ impl<A: Actors> Network<A> {
         if header.is_mac() || latency == Time::ZERO {
             return true;
         }
-        self.world.queue.push(self.world.now + latency, order(2, header.uid), Event::Arrive { port, pkt });
+        self.world.queue.push(self.world.now + latency, order(2, header.uid), Event::Arrive { port, pkt, egress: NO_PORT });
         false
     }
 

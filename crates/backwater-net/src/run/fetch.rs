@@ -6,7 +6,7 @@
 
 use super::{Actors, Network};
 use crate::config::LatencyAt;
-use crate::model::event::Event;
+use crate::model::event::{Event, NO_PORT};
 use crate::model::packet::{Body, PathRef, Port as PortNo, Queue};
 use crate::model::port::{Belongs, Port};
 use crate::model::slab::Ix;
@@ -29,9 +29,12 @@ impl<A: Actors> Network<A> {
     fn fetch_named(&self, event: &Event) {
         match *event {
             Event::Sent { port } | Event::Wake { port } => self.ports[port as usize].fetch(),
-            Event::Arrive { port, pkt } => {
+            Event::Arrive { port, pkt, egress } => {
                 self.ports[port as usize].fetch_arrival();
                 self.world.slab.fetch(pkt);
+                if let Some(out) = self.ports.get(egress as usize) {
+                    out.fetch();
+                }
             }
             Event::Enqueue { pkt, .. } => self.world.slab.fetch(pkt),
             _ => {}
@@ -43,13 +46,18 @@ impl<A: Actors> Network<A> {
     fn fetch_behind(&self, event: &Event) {
         match *event {
             Event::Sent { port } | Event::Wake { port } => self.fetch_next(&self.ports[port as usize]),
-            Event::Arrive { port, pkt } => {
+            Event::Arrive { port, pkt, egress } => {
                 let p = &self.ports[port as usize];
                 match p.belongs {
                     Belongs::Switch(number) => {
                         let switch = &self.switches[number as usize];
-                        switch.occupancy.fetch_ingress(PortNo(p.local), self.world.slab[pkt].pkt.class);
-                        self.fetch_egress(switch, self.egress(number, pkt), pkt);
+                        let class = self.world.slab[pkt].pkt.class;
+                        switch.occupancy.fetch_ingress(PortNo(p.local), class);
+                        if egress == NO_PORT {
+                            return self.fetch_unknown(switch, pkt);
+                        }
+                        switch.occupancy.fetch_egress(PortNo((egress - switch.first_port) as u16), Queue(class.0));
+                        self.fetch_tail(egress, Queue(class.0));
                     }
                     Belongs::Host(nic) => {
                         self.world.slab.fetch_whole(pkt);
@@ -60,33 +68,47 @@ impl<A: Actors> Network<A> {
                 }
             }
             Event::Enqueue { switch, pkt } => {
-                self.fetch_egress(&self.switches[switch as usize], Some(self.world.slab[pkt].place.egress.0), pkt);
+                let place = &self.world.slab[pkt].place;
+                self.fetch_egress(&self.switches[switch as usize], place.egress, place.queue);
             }
             _ => {}
         }
     }
 
-    /// The data that this leads to in turn: the packet behind which a new one will wait in a queue, the accounts of a leaving packet, and
-    /// the flow of a packet that has reached its host.
+    /// The data that this leads to in turn: the accounts of a leaving packet, the flow of a packet that has reached its host, and the packet
+    /// behind which another will wait in a queue.
     #[inline(always)]
     fn fetch_last(&self, event: &Event) {
-        let (switch, egress, queue) = match *event {
-            Event::Arrive { port, pkt } => {
-                let p = &self.ports[port as usize];
-                let Belongs::Switch(switch) = p.belongs else { return self.fetch_flow(pkt) };
-                let Some(egress) = self.egress(switch, pkt) else { return };
-                (switch, egress, self.world.slab[pkt].pkt.class.0)
+        match *event {
+            Event::Arrive { port, pkt, egress: NO_PORT } => {
+                if matches!(self.ports[port as usize].belongs, Belongs::Host(_)) {
+                    self.fetch_flow(pkt);
+                }
             }
+            Event::Sent { port } | Event::Wake { port } => self.fetch_leaving(port),
             Event::Enqueue { switch, pkt } => {
                 let place = &self.world.slab[pkt].place;
-                (switch, place.egress.0, place.queue.0)
+                let egress = self.switches[switch as usize].first_port + u32::from(place.egress.0);
+                self.fetch_tail(egress, place.queue);
             }
-            Event::Sent { port } | Event::Wake { port } => return self.fetch_leaving(port),
-            _ => return,
-        };
-        let out = self.ports.get((self.switches[switch as usize].first_port + u32::from(egress)) as usize);
-        if let Some(tail) = out.and_then(|out| out.tail(usize::from(queue))) {
+            _ => {}
+        }
+    }
+
+    /// The packet behind which another will wait in a queue.
+    #[inline(always)]
+    fn fetch_tail(&self, egress: u32, queue: Queue) {
+        let out = self.ports.get(egress as usize);
+        if let Some(tail) = out.and_then(|out| out.tail(usize::from(queue.0))) {
             self.world.slab.fetch_link(tail);
+        }
+    }
+
+    /// What a packet needs whose egress did not follow from where it came.
+    #[inline(never)]
+    fn fetch_unknown(&self, switch: &Switch<A::Switch>, pkt: Ix) {
+        if let Some(egress) = self.egress(switch.number, pkt) {
+            self.fetch_egress(switch, PortNo(egress), Queue(self.world.slab[pkt].pkt.class.0));
         }
     }
 
@@ -157,11 +179,10 @@ impl<A: Actors> Network<A> {
     }
 
     #[inline(always)]
-    fn fetch_egress(&self, switch: &Switch<A::Switch>, egress: Option<u16>, pkt: Ix) {
-        let Some(egress) = egress else { return };
+    fn fetch_egress(&self, switch: &Switch<A::Switch>, egress: PortNo, queue: Queue) {
         // The path of an ended flow may lead anywhere.
-        let Some(out) = self.ports.get((switch.first_port + u32::from(egress)) as usize) else { return };
+        let Some(out) = self.ports.get((switch.first_port + u32::from(egress.0)) as usize) else { return };
         out.fetch();
-        switch.occupancy.fetch_egress(PortNo(egress), Queue(self.world.slab[pkt].pkt.class.0));
+        switch.occupancy.fetch_egress(egress, queue);
     }
 }

@@ -143,7 +143,7 @@ macro_rules! handle {
             crate::model::event::Event::Sent { port } => {
                 crate::run::on_node!($network, port, |at, local| at.sent(local))
             }
-            crate::model::event::Event::Arrive { port, pkt } => $network.arrive(port, pkt),
+            crate::model::event::Event::Arrive { port, pkt, .. } => $network.arrive(port, pkt),
             crate::model::event::Event::Wake { port } => {
                 crate::run::on_node!($network, port, |at, local| at.recheck(local))
             }

@@ -206,8 +206,8 @@ impl<N: Alone> Lone<N> {
                 self.node.sent(&mut self.ports[..self.own], &mut self.world, port as u16)
             }
             Event::Sent { port } => self.end(port).sent(0),
-            Event::Arrive { port, pkt } if self.world.slab[pkt].pkt.is_mac() || port >= own => self.come(port, pkt),
-            Event::Arrive { port, pkt } => {
+            Event::Arrive { port, pkt, .. } if self.world.slab[pkt].pkt.is_mac() || port >= own => self.come(port, pkt),
+            Event::Arrive { port, pkt, .. } => {
                 self.node.arrive(&mut self.ports[..self.own], &mut self.world, port as u16, pkt);
             }
             Event::Wake { port } if port >= own => self.end(port).recheck(0),

@@ -9,7 +9,7 @@ mod observe;
 mod replay;
 mod wire;
 
-use crate::model::event::{Event, order};
+use crate::model::event::{Event, NO_PORT, order};
 use crate::model::hooks::attachment::{Attachment, Carried};
 use crate::model::hooks::{LinkCx, LinkSide, MechanismId};
 use crate::model::packet::{
@@ -221,6 +221,11 @@ where
             self.world.totals.last_frame = self.world.now;
         }
         let (peer, at_end) = (p.peer, p.release_at_end);
+        let known = header.path == PathRef::KNOWN && p.peer_first != NO_PORT;
+        let egress = match known {
+            true => p.peer_first + u32::from(self.world.fabric.ecmp_paths.port(header.entropy, header.hop)),
+            false => NO_PORT,
+        };
         let wire = if p.special { self.wire_flags(port, pkt) } else { 0 };
         if is_data && self.world.probes.loads.count() {
             self.count_load(port, pkt);
@@ -242,7 +247,7 @@ where
             (p.busy, p.current, p.free_at) = (false, NIL, sent);
         }
         if wire & (LOST | TO_OTHER_PART | RETAINED) == 0 {
-            self.world.queue.push(arrival, order(2, uid), Event::Arrive { port: peer, pkt });
+            self.world.queue.push(arrival, order(2, uid), Event::Arrive { port: peer, pkt, egress });
         }
     }
 

@@ -4,7 +4,7 @@
 //! begins. A fault never destroys it; it arrives damaged, and the receiver can tell.
 
 use super::{CAPTURED, LOST, Node, NodeCx, REPLAYED, RETAINED, WATCHED};
-use crate::model::event::{Event, order};
+use crate::model::event::{Event, NO_PORT, order};
 use crate::model::hooks::LinkSide;
 use crate::model::packet::{Control, Port};
 use crate::model::port::{Numbered, Sent};
@@ -53,7 +53,7 @@ where
         let (header, p) = (self.world.slab[pkt].pkt, &self.ports[usize::from(port)]);
         let arrival = self.world.now + p.serialiser.time(header.size + self.world.rules.gap) + p.delay;
         self.world.numbers.put(pkt, header.uid, how);
-        self.world.queue.push(arrival, order(2, header.uid), Event::Arrive { port: p.peer, pkt });
+        self.world.queue.push(arrival, order(2, header.uid), Event::Arrive { port: p.peer, pkt, egress: NO_PORT });
     }
 
     /// Puts the next frame to be replayed on the wire of an idle port. It left all accounts earlier.

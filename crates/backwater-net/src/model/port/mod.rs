@@ -15,6 +15,7 @@ pub(crate) use gates::first_owner;
 pub(crate) use replay::{Numbered, Sent};
 pub(crate) use turns::highest;
 
+use crate::model::event::NO_PORT;
 use crate::model::hooks::MechanismSet;
 use crate::model::packet::{CLASSES, Control, USUAL, among_others};
 use crate::model::slab::{Fifo, Ix, NIL, Slab};
@@ -98,6 +99,9 @@ pub(crate) struct Port {
     pub local: u16,
     /// Flags for the end of the packet on the wire; 0: no special treatment.
     pub wire: u8,
+    /// The first port of the switch at the other end, or [`NO_PORT`].
+    #[state(fixed)]
+    pub peer_first: u32,
     #[state(fixed)]
     pub delay: Time,
     /// Latency that a frame spends at the other end before any counter sees it.
@@ -217,6 +221,7 @@ impl Port {
             belongs,
             local,
             wire: 0,
+            peer_first: NO_PORT,
             delay,
             peer_latency: Time::ZERO,
             arrivals: Fingerprint::default(),

@@ -6,7 +6,7 @@
 
 use super::super::{Actors, Network, handle};
 use super::board::Board;
-use crate::model::event::{Event, order};
+use crate::model::event::{Event, NO_PORT, order};
 use crate::model::packet::{Body, ControlHeader, FlowRef};
 use crate::model::part::{Half, Key, Mail, NEVER};
 use crate::model::port::Belongs;
@@ -57,7 +57,7 @@ impl<A: Actors> Network<A> {
                 break;
             }
             let Some((time, order, event)) = self.world.queue.take() else { break };
-            if let Event::Arrive { port, pkt } = event
+            if let Event::Arrive { port, pkt, .. } = event
                 && self.must_wait(port, pkt, (time, order), certain)
             {
                 self.world.queue.push(time, order, event);
@@ -136,7 +136,7 @@ impl<A: Actors> Network<A> {
                 if let Some(report) = beside.and_then(|beside| beside.report) {
                     self.world.reports.put(pkt, packet.uid, report);
                 }
-                let event = Event::Arrive { port: crossing.port, pkt };
+                let event = Event::Arrive { port: crossing.port, pkt, egress: NO_PORT };
                 self.world.queue.push(crossing.at, order(2, packet.uid), event);
             }
             Mail::Signal(signal) => {
