@@ -39,7 +39,7 @@ struct Case {
     build: fn(u64) -> Spec<Config>,
 }
 
-const CASES: [Case; 10] = [
+const CASES: [Case; 12] = [
     // Packets per flow, and as many hops as the larger network, for a comparison.
     Case { name: "ecmp-128", length: 1280, rounds: 3, build: |packets| ecmp(16, 8, packets) },
     Case { name: "ecmp-2048", length: 80, rounds: 3, build: |packets| ecmp(128, 16, packets) },
@@ -56,6 +56,9 @@ const CASES: [Case; 10] = [
     Case { name: "fat-tree-320", length: 300, rounds: 3, build: fat_tree_320 },
     // Kilobytes of a flow.
     Case { name: "prefill-2048", length: 1800, rounds: 1, build: prefill_2048 },
+    // Tokens of a GPU.
+    Case { name: "dispatch-8192", length: 20, rounds: 1, build: |tokens| dispatch(4, tokens) },
+    Case { name: "dispatch-100k", length: 282, rounds: 0, build: |tokens| dispatch(49, tokens) },
 ];
 
 fn main() {
@@ -237,6 +240,17 @@ fn prefill_2048(kilobytes: u64) -> Spec<Config> {
         .and_then(|s| s.with_set("job.prefill.rounds", "1")?.with_set("job.prefill.step.experts.size", &size))
         // So that it can be split. No transfer waits for another: all start that much later.
         .and_then(|s| s.with_set("job.prefill.start_latency", "1 us"));
+    let resolved = scenario.and_then(|s| s.check()).unwrap_or_else(|e| panic!("{e}"));
+    build(&resolved, 1).unwrap_or_else(|e| panic!("{e}"))
+}
+
+/// benches/dispatch-100k.toml with so many pods of 2,048 GPUs: a dispatch of a mixture of experts in groups of 64.
+fn dispatch(pods: u32, tokens: u64) -> Spec<Config> {
+    let file = Path::new(env!("CARGO_MANIFEST_DIR")).join("../../benches/dispatch-100k.toml");
+    let scenario = Scenario::load(&file)
+        .and_then(|s| s.with_set("topology.pods", &pods.to_string()))
+        .and_then(|s| s.with_set("job.moe.instances", &(32 * pods).to_string()))
+        .and_then(|s| s.with_set("job.moe.step.dispatch.tokens", &tokens.to_string()));
     let resolved = scenario.and_then(|s| s.check()).unwrap_or_else(|e| panic!("{e}"));
     build(&resolved, 1).unwrap_or_else(|e| panic!("{e}"))
 }
