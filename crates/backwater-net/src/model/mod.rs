@@ -8,6 +8,7 @@ pub mod hooks;
 pub(crate) mod host;
 pub(crate) mod node;
 pub mod packet;
+pub(crate) mod own;
 pub(crate) mod part;
 pub(crate) mod port;
 pub(crate) mod probe;

@@ -1,11 +1,13 @@
 //! A part of a network that is simulated in parts: its nodes, and what it sends to the other parts.
 //!
-//! Each part is a network of all nodes, and handles the events of its own nodes; its copies of other nodes stay idle. Parts exchange
-//! values: no part reads another's memory. Slots of flows are the same in all parts, since each starts all flows in the same order.
+//! Each part has its own nodes and handles their events. Of the others it knows how they are cabled ([`Facts`]). Parts exchange values: no
+//! part reads another's memory. Slots of flows are the same in all parts, since each starts all flows in the same order.
 
 use crate::model::hooks::attachment::Attachment;
 use crate::model::host::flow::RecvFlow;
 use crate::model::packet::{Control, HostId, Packet, Report};
+use crate::model::port::{Belongs, Port};
+use crate::units::Serialiser;
 use crate::workload::Reached;
 use backwater_engine::Time;
 use std::sync::Arc;
@@ -19,6 +21,7 @@ pub(crate) const NEVER: Key = (Time::NEVER, u64::MAX);
 /// The part that handles each node.
 #[derive(Debug)]
 pub(crate) struct Ownership {
+    pub nodes: Vec<u16>,
     pub ports: Vec<u16>,
     pub switches: Vec<u16>,
     pub hosts: Vec<u16>,
@@ -26,7 +29,8 @@ pub(crate) struct Ownership {
 
 impl Ownership {
     /// A network that is one part.
-    pub const WHOLE: Ownership = Ownership { ports: Vec::new(), switches: Vec::new(), hosts: Vec::new() };
+    pub const WHOLE: Ownership = 
+        Ownership { nodes: Vec::new(), ports: Vec::new(), switches: Vec::new(), hosts: Vec::new() };
 
     pub fn of_port(&self, port: u32) -> usize {
         of(&self.ports, port)
@@ -44,10 +48,31 @@ fn of(all: &[u16], at: u32) -> usize {
     all.get(at as usize).map_or(0, |part| usize::from(*part))
 }
 
+/// What is known of a port wherever it is.
+#[derive(Clone, Copy)]
+pub(crate) struct Facts {
+    pub belongs: Belongs,
+    pub peer: u32,
+    pub delay: Time,
+    pub serialiser: Serialiser,
+}
+
+impl Facts {
+    /// Returns those of a port.
+    #[inline]
+    pub fn of(port: &Port) -> Facts {
+        Facts { belongs: port.belongs, peer: port.peer, delay: port.delay, serialiser: port.serialiser }
+    }
+}
+
 /// The data of a part beside its network.
 pub(crate) struct Part {
     pub me: usize,
     pub owners: Arc<Ownership>,
+    /// Of the ports of all parts.
+    pub facts: Arc<Vec<Facts>>,
+    /// Latencies of all switches.
+    pub latencies: Arc<Vec<Time>>,
     /// By part: mail for it.
     pub out: Vec<Vec<Mail>>,
     /// Keys of the rows of flows and of control messages that wait to be handed out, and the flow whose receiver's half is missing.
@@ -67,10 +92,18 @@ pub(crate) struct Part {
 }
 
 impl Part {
-    pub fn new(me: usize, parts: usize, owners: Arc<Ownership>) -> Part {
+    pub fn new(
+        me: usize,
+        parts: usize,
+        owners: Arc<Ownership>,
+        facts: Arc<Vec<Facts>>,
+        latencies: Arc<Vec<Time>>,
+    ) -> Part {
         Part {
             me,
             owners,
+            facts,
+            latencies,
             out: (0..parts).map(|_| Vec::new()).collect(),
             flows: Vec::new(),
             control: Vec::new(),
@@ -111,6 +144,11 @@ impl Part {
     pub fn was_quiet(&self, key: Key) -> bool {
         self.quiet.is_some_and(|since| since <= key)
             || self.quiets.iter().any(|(since, until)| *since <= key && key < *until)
+    }
+
+    /// Returns whether a node belongs to this part.
+    pub fn has_node(&self, node: u32) -> bool {
+        of(&self.owners.nodes, node) == self.me
     }
 
     /// Returns whether a host belongs to this part.

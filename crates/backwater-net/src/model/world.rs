@@ -6,17 +6,18 @@ use crate::model::event::Event;
 use crate::model::hooks::attachment::{Attachment, Carried};
 use crate::model::hooks::{Actions, Hooks, PortShape};
 use crate::model::packet::{HostId, NodeId, PathRef, Report};
-use crate::model::part::Part;
+use crate::model::part::{Facts, Part};
 use crate::model::port::{Belongs, LinkFaults, Numbered, Port};
 use crate::model::probe::Probes;
 use crate::model::slab::{Ix, Slab};
 use crate::model::transport::Moment;
 use crate::record::{Broken, Deadlock, FirstDrop, Progress, Rows};
 use crate::topology::routing::{EcmpPaths, EcmpTable, Neighbours, Paths};
-use crate::topology::{Graph, NodeKind};
-use crate::units::{Bytes, Rate};
+use crate::topology::{Graph, NodeKind, PortEnd};
+use crate::units::{Bytes, Serialiser};
 use backwater_engine::state::{Loader, Saver, Unfit};
 use backwater_engine::{EventQueue, State, Time, rng};
+use std::sync::Arc;
 
 /// The random streams by which links lose frames, one for each port that sends.
 pub(crate) const LINK_LOSS: &str = "link loss";
@@ -189,31 +190,34 @@ pub(crate) struct Rules {
 }
 
 /// The positions of nodes, and the paths between them.
+#[derive(Clone)]
 pub(crate) struct Fabric {
-    pub graph: Graph,
+    pub graph: Arc<Graph>,
     /// Per node: its first port.
-    pub first_port: Vec<u32>,
+    pub first_port: Arc<Vec<u32>>,
     /// Per node: its number among switches, or `u32::MAX`.
-    pub switch_of: Vec<u32>,
+    pub switch_of: Arc<Vec<u32>>,
+    /// Per switch: its node.
+    pub switch_node: Arc<Vec<u32>>,
     /// Per host: its node.
-    pub host_node: Vec<u32>,
+    pub host_node: Arc<Vec<u32>>,
     /// Per host, the number of its first interface; the last entry is the number of all interfaces. Each link of a host has one.
-    pub first_nic: Vec<u32>,
-    pub neighbours: Neighbours,
+    pub first_nic: Arc<Vec<u32>>,
+    pub neighbours: Arc<Neighbours>,
     pub routes: EcmpTable,
     pub ecmp_paths: EcmpPaths,
     pub paths: Paths,
 }
 
 impl Fabric {
-    /// The nodes of a graph, with the ports of all nodes in their order. An error says what is impossible in the graph.
-    pub fn new(graph: Graph, seed: u64, clock: Option<Time>) -> Result<(Fabric, Vec<Port>), String> {
+    /// The nodes of a graph. An error says what is impossible in it.
+    pub fn new(graph: Graph, seed: u64) -> Result<Fabric, String> {
         if let Some(link) = graph.links.iter().find(|link| link.a == link.b) {
             return Err(format!("a link joins {} with itself", graph.nodes[link.a.0 as usize].name));
         }
         let nodes = graph.ports().map_err(|e| e.to_string())?;
         let (mut first_port, mut switch_of, mut host_node) = (Vec::new(), vec![u32::MAX; nodes.len()], Vec::new());
-        let (mut all, mut switches, mut nics, mut first_nic) = (0, 0, 0, vec![0]);
+        let (mut all, mut switch_node, mut nics, mut first_nic) = (0, Vec::new(), 0, vec![0]);
         for (i, (node, ends)) in graph.nodes.iter().zip(&nodes).enumerate() {
             first_port.push(all);
             all += ends.len() as u32;
@@ -221,33 +225,58 @@ impl Fabric {
                 NodeKind::Host if ends.is_empty() => return Err(format!("host {} has no link", node.name)),
                 NodeKind::Host => {
                     host_node.push(i as u32);
-                    first_nic.push(nics + ends.len() as u32);
                     nics += ends.len() as u32;
+                    first_nic.push(nics);
                 }
                 NodeKind::Switch => {
-                    switch_of[i] = switches;
-                    switches += 1;
+                    switch_of[i] = switch_node.len() as u32;
+                    switch_node.push(i as u32);
                 }
             }
         }
-        let (mut ports, mut neighbours, mut nics) = (Vec::with_capacity(all as usize), Neighbours::new(), 0);
-        for (i, ends) in nodes.iter().enumerate() {
-            for (local, end) in ends.iter().enumerate() {
-                let belongs = match graph.nodes[i].kind {
-                    NodeKind::Switch => Belongs::Switch(switch_of[i]),
-                    NodeKind::Host => Belongs::Host(nics),
+        let up = |end: &PortEnd| (end.peer.0, graph.links[end.link as usize].up);
+        let neighbours: Neighbours = nodes.iter().map(|ends| ends.iter().map(up).collect()).collect();
+        let routes = EcmpTable::new(&graph, &neighbours, &switch_of, seed);
+        Ok(Fabric {
+            graph: Arc::new(graph),
+            first_port: Arc::new(first_port),
+            switch_of: Arc::new(switch_of),
+            switch_node: Arc::new(switch_node),
+            host_node: Arc::new(host_node),
+            first_nic: Arc::new(first_nic),
+            neighbours: Arc::new(neighbours),
+            routes,
+            ecmp_paths: EcmpPaths::default(),
+            paths: Paths::default(),
+        })
+    }
+
+    /// The ports of the nodes for which `is_here` returns true, with their numbers.
+    pub fn ports(&self, seed: u64, clock: Option<Time>, is_here: impl Fn(u32) -> bool) -> Vec<(u32, Port)> {
+        let mut ports = Vec::new();
+        let mut nics = 0;
+        for (node, ends) in (0u32..).zip(self.graph.ports().unwrap_or_default()) {
+            let switch = self.switch_of[node as usize];
+            let first_nic = nics;
+            nics += if switch == u32::MAX { ends.len() as u32 } else { 0 };
+            if !is_here(node) {
+                continue;
+            }
+            for (local, end) in (0u32..).zip(&ends) {
+                let belongs = match switch {
+                    u32::MAX => Belongs::Host(first_nic + local),
+                    switch => Belongs::Switch(switch),
                 };
-                nics += u32::from(switch_of[i] == u32::MAX);
-                let link = &graph.links[end.link as usize];
-                let peer = first_port[end.peer.0 as usize] + u32::from(end.peer_port.0);
-                let here = NodeId(i as u32);
+                let link = &self.graph.links[end.link as usize];
+                let (number, here) = (self.first_port[node as usize] + local, NodeId(node));
+                let peer = self.first_port[end.peer.0 as usize] + u32::from(end.peer_port.0);
                 let mut port = Port::new(belongs, local as u16, peer, link.rate_from(here), link.delay, clock);
-                if graph.nodes[end.peer.0 as usize].kind == NodeKind::Switch {
-                    port.peer_first = first_port[end.peer.0 as usize];
+                port.rest.pause_requests.count_at(link.rate_from(end.peer));
+                if self.switch_of[end.peer.0 as usize] != u32::MAX {
+                    port.peer_first = self.first_port[end.peer.0 as usize];
                 }
                 if link.loss_from(here) > 0.0 {
-                    let number = ports.len() as u64;
-                    let faults = port.faults(|| LinkFaults::new(rng::stream(seed, LINK_LOSS, number)));
+                    let faults = port.faults(|| LinkFaults::new(rng::stream(seed, LINK_LOSS, u64::from(number))));
                     faults.loss.push((None, link.loss_from(here)));
                 }
                 if !link.up {
@@ -256,22 +285,59 @@ impl Fabric {
                 if matches!(belongs, Belongs::Host(_)) && ends.len() > 1 {
                     port.share_host();
                 }
-                ports.push(port);
+                ports.push((number, port));
             }
-            let links = ends.iter().map(|end| (end.peer.0, graph.links[end.link as usize].up));
-            neighbours.push(links.collect());
         }
-        let rates: Vec<Rate> = ports.iter().map(|port| port.serialiser.rate()).collect();
-        for port in &mut ports {
-            port.rest.pause_requests.count_at(rates[port.peer as usize]);
+        ports
+    }
+
+    /// What all parts know of the ports of others, by number.
+    pub fn facts(&self, clock: Option<Time>) -> Vec<Facts> {
+        let mut facts = Vec::new();
+        let mut nics = 0;
+        for (node, ends) in (0u32..).zip(self.graph.ports().unwrap_or_default()) {
+            for end in &ends {
+                let link = &self.graph.links[end.link as usize];
+                let belongs = match self.switch_of[node as usize] {
+                    u32::MAX => Belongs::Host(nics),
+                    switch => Belongs::Switch(switch),
+                };
+                nics += u32::from(matches!(belongs, Belongs::Host(_)));
+                facts.push(Facts {
+                    belongs,
+                    peer: self.first_port[end.peer.0 as usize] + u32::from(end.peer_port.0),
+                    delay: link.delay,
+                    serialiser: Serialiser::new(link.rate_from(NodeId(node)), clock),
+                });
+            }
         }
-        let routes = EcmpTable::new(&graph, &neighbours, &switch_of, seed);
-        let paths = Paths::default();
-        let ecmp_paths = EcmpPaths::default();
-        Ok((
-            Fabric { graph, first_port, switch_of, host_node, first_nic, neighbours, routes, ecmp_paths, paths },
-            ports,
-        ))
+        facts
+    }
+
+    /// The node of a port.
+    pub fn node_at(&self, port: u32) -> u32 {
+        self.first_port.partition_point(|first| *first <= port) as u32 - 1
+    }
+
+    /// The first port of a switch.
+    #[inline]
+    pub fn first_port_of(&self, switch: u32) -> u32 {
+        self.first_port[self.switch_node[switch as usize] as usize]
+    }
+
+    /// The port of an interface.
+    #[inline]
+    pub fn port_of_nic(&self, nic: u32) -> u32 {
+        let host = self.first_nic.partition_point(|first| *first <= nic) - 1;
+        self.first_port[self.host_node[host] as usize] + nic - self.first_nic[host]
+    }
+
+    /// The node of a port's owner.
+    pub fn node_of(&self, belongs: Belongs) -> u32 {
+        match belongs {
+            Belongs::Switch(switch) => self.switch_node[switch as usize],
+            Belongs::Host(nic) => self.host_node[self.first_nic.partition_point(|first| *first <= nic) - 1],
+        }
     }
 
     /// Returns a node's ports as mechanisms see them.
@@ -304,7 +370,7 @@ impl Fabric {
     /// Saves the links that are down, the hosts with known routes, and the pinned paths.
     pub fn save(&self, to: &mut Saver) {
         let down: Vec<(usize, usize)> = (0..)
-            .zip(&self.neighbours)
+            .zip(self.neighbours.iter())
             .flat_map(|(node, all)| (0..).zip(all).filter(|(_, (_, up))| !up).map(move |(port, _)| (node, port)))
             .collect();
         to.put(&down);
@@ -314,9 +380,10 @@ impl Fabric {
 
     /// Restores it. Routes are found anew, over the same links.
     pub fn load(&mut self, from: &mut Loader<'_>) -> Result<(), Unfit> {
-        self.neighbours.iter_mut().flatten().for_each(|(_, up)| *up = true);
+        let neighbours = Arc::make_mut(&mut self.neighbours);
+        neighbours.iter_mut().flatten().for_each(|(_, up)| *up = true);
         for (node, port) in from.take::<Vec<(usize, usize)>>()? {
-            let link = self.neighbours.get_mut(node).and_then(|all| all.get_mut(port));
+            let link = neighbours.get_mut(node).and_then(|all| all.get_mut(port));
             link.ok_or_else(|| Unfit::new("a link is down that is not there"))?.1 = false;
         }
         self.routes.forget();

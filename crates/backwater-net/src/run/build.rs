@@ -3,13 +3,15 @@
 use super::jobs::Jobs;
 use super::messages::Messages;
 use super::{Actors, Awaited, Network};
-use crate::config::SwitchParams;
+use crate::config::{LatencyAt, SwitchParams};
 use crate::model::confinement::Confinement;
 use crate::model::event::Event;
 use crate::model::hooks::{Home, MechanismId, NicShape, SwitchShape};
 use crate::model::host::{Controllers, Flows, Host, Tables};
-use crate::model::packet::HostId;
-use crate::model::port::Port;
+use crate::model::own::Own;
+use crate::model::packet::{HostId, NodeId};
+use crate::model::part::Part;
+use crate::model::port::{Belongs, Port};
 use crate::model::port::in_order::InOrder;
 use crate::model::probe::waits::Waits;
 use crate::model::probe::watch::Watch;
@@ -22,23 +24,41 @@ use backwater_engine::Time;
 
 impl<A: Actors> Network<A> {
     /// Builds it. Errors name what is impossible in the spec.
-    pub fn new(spec: Spec<A>) -> Result<Network<A>, String> {
+    pub fn new(mut spec: Spec<A>) -> Result<Network<A>, String> {
+        let fabric = Network::fabric(&mut spec)?;
+        Network::build(spec, fabric, None)
+    }
+
+    /// Takes the graph out of a spec, and builds what connects its nodes.
+    pub(super) fn fabric(spec: &mut Spec<A>) -> Result<Fabric, String> {
+        let mut fabric = Fabric::new(std::mem::take(&mut spec.graph), spec.seed)?;
+        if spec.faults.is_empty() && !spec.actors.chooses() {
+            fabric.ecmp_paths = EcmpPaths::new(fabric.neighbours.iter().map(Vec::len).max().unwrap_or(0));
+        }
+        Ok(fabric)
+    }
+
+    /// Builds the nodes of a part, or all nodes, of what connects them.
+    pub(super) fn build(spec: Spec<A>, fabric: Fabric, part: Option<Part>) -> Result<Network<A>, String> {
         const { assert!(A::OWNERS <= MechanismId::MOST, "a bit and an order for each mechanism, the last are the stage's") };
         let kept = spec.queue_pairs.iter().flatten().any(|pairs| pairs.kept);
         if kept && (!spec.transport.retransmits() || !spec.ack.enabled) {
             return Err("queue pairs that outlive a message need acknowledgements and a recovery".into());
         }
-        let (mut fabric, mut ports) = Fabric::new(spec.graph, spec.seed, spec.packet.clock)?;
-        if spec.faults.is_empty() && !spec.actors.chooses() {
-            fabric.ecmp_paths = EcmpPaths::new(fabric.neighbours.iter().map(Vec::len).max().unwrap_or(0));
-        }
+        let is_here = |node: u32| part.as_ref().is_none_or(|part| part.has_node(node));
+        let all_ports = fabric.neighbours.iter().map(Vec::len).sum();
+        let mut ports = own_of(part.is_some(), fabric.ports(spec.seed, spec.packet.clock, is_here), all_ports);
         let max_frame = spec.packet.payload + spec.packet.header;
         let mut switches = Vec::new();
-        for (s, node) in fabric.graph.switches().enumerate() {
-            let params: &SwitchParams = spec.switches.get(s).ok_or("every switch needs its parameters")?;
+        for (s, node) in (0u32..).zip(fabric.switch_node.iter().map(|node| NodeId(*node))) {
+            let params: &SwitchParams = spec.switches.get(s as usize).ok_or("every switch needs its parameters")?;
+            if !is_here(node.0) {
+                continue;
+            }
             let (name, tier) = (&fabric.graph.nodes[node.0 as usize].name, &fabric.graph.nodes[node.0 as usize].tier);
             let first_port = fabric.first_port[node.0 as usize];
-            let of_switch = fabric.port_shapes(node, &ports[first_port as usize..]);
+            let numbers = first_port..first_port + fabric.neighbours[node.0 as usize].len() as u32;
+            let of_switch = fabric.port_shapes(node, ports.at_node(numbers.clone()));
             let shape = SwitchShape {
                 node,
                 name: name.clone(),
@@ -51,58 +71,67 @@ impl<A: Actors> Network<A> {
             let lossless = spec.actors.lossless_classes(name, tier);
             let stack = spec.actors.switch(&shape);
             let home = Home::new(shape, A::OWNERS, spec.seed);
-            let mut switch = Switch::new(s as u32, first_port, home, params, lossless, stack);
+            let mut switch = Switch::new(s, first_port, home, params, lossless, stack);
             let recorded = spec.series.as_ref().is_some_and(|series| series.backlogs && series.records(node));
             let follows = spec.causes.waits.contains(&true);
             switch.watch = (recorded || follows || spec.causes.pauses)
                 .then(|| Box::new(Watch::new(switch.ports as usize, recorded, follows)));
-            switch.set_up_ports(params, &mut ports);
-            switches.push(switch);
+            switch.set_up_ports(params, ports.of_node(numbers));
+            switches.push((s, switch));
+        }
+        for port in ports.iter_mut() {
+            let peer = fabric.node_at(port.peer);
+            match fabric.switch_of[peer as usize] {
+                u32::MAX => port.rest.peer_queues = spec.queues,
+                switch => {
+                    let params: &SwitchParams = &spec.switches[switch as usize];
+                    port.peer_latency = if params.latency_at == LatencyAt::Input { params.latency } else { Time::ZERO };
+                }
+            }
         }
         if let Some(steering) = spec.actors.steering() {
-            for switch in &switches {
-                let n = switch.home.shape.ports.len();
-                let apart = if switch.crossbar.is_some() { n } else { 1 };
-                for port in &mut ports[switch.first_port as usize..][..n] {
+            for (_, switch) in &switches {
+                let apart = if switch.crossbar.is_some() { switch.ports as usize } else { 1 };
+                for port in ports.of_node(switch.first_port..switch.first_port + switch.ports) {
                     port.keep_in_order(InOrder::new(steering.queues, steering.order, apart));
                 }
             }
-            for node in fabric.host_node.iter().filter(|_| steering.hosts) {
-                let first = fabric.first_port[*node as usize] as usize;
-                for port in &mut ports[first..][..fabric.neighbours[*node as usize].len()] {
-                    port.keep_in_order(InOrder::new(steering.queues, steering.order, 1));
-                }
+            for port in ports.iter_mut().filter(|port| steering.hosts && matches!(port.belongs, Belongs::Host(_))) {
+                port.keep_in_order(InOrder::new(steering.queues, steering.order, 1));
             }
         }
-        let mut hosts: Vec<Host<A::Nic>> = Vec::with_capacity(fabric.host_node.len());
-        for (host, node) in (0u32..).map(HostId).zip(&fabric.host_node) {
+        let mut hosts: Vec<(u32, Host<A::Nic>)> = Vec::new();
+        let all_hosts = (0u32..).map(HostId).zip(fabric.host_node.iter());
+        for (host, node) in all_hosts.filter(|(_, node)| is_here(**node)) {
             let first = fabric.first_port[*node as usize];
             for (port, number) in (first..).zip(fabric.nics(host)) {
                 let p = &mut ports[port as usize];
                 p.set_queues(spec.queues);
                 let shape = NicShape { host, rate: p.serialiser.rate(), queues: spec.queues };
-                let peer = p.peer;
-                ports[peer as usize].rest.peer_queues = spec.queues;
                 let stack = spec.actors.nic(&shape);
-                hosts.push(Host::new(number, port, shape, stack, &spec.nic));
+                hosts.push((number, Host::new(number, port, shape, stack, &spec.nic)));
             }
         }
+        let mut hosts = own_of(part.is_some(), hosts, fabric.first_nic.last().map_or(0, |all| *all as usize));
+        let switches = own_of(part.is_some(), switches, fabric.switch_node.len());
         for (host, times) in &spec.nics_at {
             if host.0 as usize >= fabric.host_node.len() {
                 return Err(format!("there is no host {}", host.0));
             }
-            fabric.nics(*host).for_each(|nic| hosts[nic as usize].set_times(times));
+            if is_here(fabric.host_node[host.0 as usize]) {
+                fabric.nics(*host).for_each(|nic| hosts[nic as usize].set_times(times));
+            }
         }
         let shared = spec.actors.shared();
         let stall = spec.stall.unwrap_or_else(|| super::stall::patience(spec.transport.timeout));
         // The waits of a connection belong to no single message.
         let kept = |group: usize| spec.queue_pairs.get(group).copied().flatten().is_some_and(|pairs| pairs.kept);
         let waits = spec.causes.waits.iter().enumerate().map(|(group, recorded)| *recorded && !kept(group)).collect();
-        let waits = Waits::new(waits, ports.len());
+        let waits = Waits::new(waits, all_ports);
         let jobs = Jobs::new(spec.jobs, spec.groups.len());
         let probes = Probes {
             pauses: spec.causes.pauses.then(Box::default),
-            loads: Loads::new(jobs.of_jobs(), ports.len()),
+            loads: Loads::new(jobs.of_jobs(), all_ports),
             waits,
             flow_index: FlowIndex::default(),
         };
@@ -129,14 +158,15 @@ impl<A: Actors> Network<A> {
             },
             ..Rules::new(spec.seed, &spec.packet, spec.ack, spec.transport, spec.nic)?
         };
-        let world = World { probes, ..World::new(rules, fabric) };
+        let is_part = part.is_some();
+        let world = World { probes, part: part.map(Box::new), ..World::new(rules, fabric) };
         let mut network = Network {
             world,
             actors: spec.actors,
             shared,
             labels: spec.groups.clone(),
-            sampled_bytes: vec![0; ports.len()],
-            wide: ports.len() >= super::fetch::WIDE,
+            sampled_bytes: vec![0; if is_part { 0 } else { all_ports }],
+            wide: ports.iter().len() >= super::fetch::WIDE,
             ports,
             switches,
             hosts,
@@ -158,6 +188,9 @@ impl<A: Actors> Network<A> {
             deadlock_ends: spec.deadlock_ends,
             stall,
         };
+        if is_part {
+            network.become_part();
+        }
         for i in 0..network.faults.len() {
             let (at, event) = (network.faults[i].at, Event::Fault { fault: i as u32 });
             if at == Time::ZERO {
@@ -183,4 +216,9 @@ impl<A: Actors> Network<A> {
         }
         Ok(network)
     }
+}
+
+/// The entries of a part, or of a network that has all of them.
+fn own_of<T>(is_part: bool, list: Vec<(u32, T)>, all: usize) -> Own<T> {
+    if is_part { Own::some(list, all) } else { Own::all(list.into_iter().map(|(_, entry)| entry).collect()) }
 }

@@ -256,7 +256,8 @@ impl<A: Actors> View<'_, A> {
         let mut census = Census { ingress: vec![Standing::default(); parts], egress: vec![Standing::default(); parts] };
         let first = s.first_port;
         let part = self.part_of_switch(switch);
-        let (ports, slab) = (&part.ports[first as usize..][..s.home.shape.ports.len()], &part.world.slab);
+        let ports = part.ports.at_node(first..first + s.home.shape.ports.len() as u32);
+        let slab = &part.world.slab;
         each_queued(s, ports, slab, |ix, (port, queue)| {
             let slot = &slab[ix];
             census.add(&slot.place, slot.charged, slot.queued, (first + u32::from(port), queue));

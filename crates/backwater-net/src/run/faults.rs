@@ -1,6 +1,7 @@
 //! Faults: frames lost on a link, links that fail, rates that change, slow receivers, pause storms.
 
 use super::{Actors, Network, on_node};
+use crate::config::LatencyAt;
 use crate::model::event::{Event, NO_PORT, order};
 use crate::model::hooks::{LinkSide, MechanismId, PauseStyle};
 use crate::model::host::{Limit, PORT};
@@ -12,6 +13,7 @@ use crate::model::slab::Ix;
 use crate::model::world::LINK_LOSS;
 use crate::spec::FaultKind;
 use backwater_engine::{Time, rng};
+use std::sync::Arc;
 
 impl<A: Actors> Network<A> {
     /// Ports from one node to another; a missing end means all nodes.
@@ -108,7 +110,7 @@ impl<A: Actors> Network<A> {
             }
         }
         for (from, to) in [(a, b), (b, a)] {
-            self.world.fabric.neighbours[from.0 as usize]
+            Arc::make_mut(&mut self.world.fabric.neighbours)[from.0 as usize]
                 .iter_mut()
                 .filter(|(peer, _)| *peer == to.0)
                 .for_each(|(_, u)| *u = up);
@@ -156,14 +158,12 @@ impl<A: Actors> Network<A> {
     #[cold]
     pub(super) fn survives_faults(&mut self, port: u32, pkt: Ix) -> bool {
         let from = self.ports[port as usize].peer;
-        let waits = |waited: Time| if self.world.slab[pkt].pkt.is_mac() { Time::ZERO } else { waited };
-        if self.is_cut(port, pkt, waits(self.ports[from as usize].peer_latency)) {
+        let waited = if self.world.slab[pkt].pkt.is_mac() { Time::ZERO } else { self.latency_behind(port) };
+        if self.is_cut(port, pkt, waited) {
             self.lose(from, pkt);
             return false;
         }
         if self.ports[port as usize].rest.captured {
-            let waited =
-                if self.world.slab[pkt].pkt.is_mac() { Time::ZERO } else { self.ports[from as usize].peer_latency };
             self.capture(port, pkt, self.world.now.since(waited), false);
         }
         if let Belongs::Host(host) = self.ports[port as usize].belongs {
@@ -197,12 +197,23 @@ impl<A: Actors> Network<A> {
             self.lose(from, pkt);
             return false;
         }
-        let latency = self.ports[from as usize].peer_latency;
+        let latency = self.latency_behind(port);
         if header.is_mac() || latency == Time::ZERO {
             return true;
         }
         self.world.queue.push(self.world.now + latency, order(2, header.uid), Event::Arrive { port, pkt, egress: NO_PORT });
         false
+    }
+
+    /// The latency that a frame spends behind a port before any counter sees it ([`Port::peer_latency`] of the sender).
+    fn latency_behind(&self, port: u32) -> Time {
+        match self.ports[port as usize].belongs {
+            Belongs::Switch(switch) => {
+                let switch = &self.switches[switch as usize];
+                if switch.latency_at == LatencyAt::Input { switch.latency } else { Time::ZERO }
+            }
+            Belongs::Host(_) => Time::ZERO,
+        }
     }
 
     /// Returns whether the link to `port` went down while this frame, which reached its end a `latency` ago, was on it.
@@ -227,6 +238,9 @@ impl<A: Actors> Network<A> {
     /// A frame that `port` sent has been lost to a fault.
     #[cold]
     pub(super) fn lost_from(&mut self, port: u32) {
+        if self.ports.get(port as usize).is_none() {
+            return self.world.doubt("a frame of another part is lost");
+        }
         self.ports[port as usize].rest.stats.fault_frames += 1;
         self.world.totals.progress.fault_losses += 1;
     }

@@ -28,9 +28,9 @@ impl<A: Actors> Network<A> {
         let last = self.world.fabric.host_node[flow.dst.0 as usize];
         let mut hop = 0;
         loop {
-            let port = &self.ports[*ports.last()? as usize];
-            let Belongs::Switch(switch) = self.ports[port.peer as usize].belongs else {
-                return (self.node_of(&self.ports[port.peer as usize]) == last).then_some(ports);
+            let peer = self.facts(self.facts(*ports.last()?).peer).belongs;
+            let Belongs::Switch(switch) = peer else {
+                return (self.world.fabric.node_of(peer) == last).then_some(ports);
             };
             let egress = if flow.ecmp_path != NO_PATH {
                 self.world.fabric.ecmp_paths.port(flow.ecmp_path, hop)
@@ -46,16 +46,16 @@ impl<A: Actors> Network<A> {
                 return None;
             };
             hop += 1;
-            ports.push(self.switches[switch as usize].first_port + u32::from(egress));
+            ports.push(self.world.fabric.first_port_of(switch) + u32::from(egress));
         }
     }
 
     /// Delays of the links and latencies of the switches along these ports.
     fn fixed_delays(&self, ports: &[u32]) -> Time {
         ports.iter().fold(Time::ZERO, |sum, port| {
-            let port = &self.ports[*port as usize];
+            let port = self.facts(*port);
             let latency = match port.belongs {
-                Belongs::Switch(switch) => self.switches[switch as usize].latency,
+                Belongs::Switch(switch) => self.latency_of(switch),
                 Belongs::Host(_) => Time::ZERO,
             };
             sum.after(port.delay).after(latency)
@@ -63,7 +63,7 @@ impl<A: Actors> Network<A> {
     }
 
     fn time_on(&self, port: u32, frame: u64) -> Time {
-        self.ports[port as usize].serialiser.time(frame as u32 + self.world.rules.gap)
+        self.facts(port).serialiser.time(frame as u32 + self.world.rules.gap)
     }
 
     /// Time from the start until the last of `bytes` payload bytes arrives along these ports in an idle network; `left` is the flow's.
@@ -82,7 +82,7 @@ impl<A: Actors> Network<A> {
             }
             end = end.after(self.time_on(*port, last + header));
         }
-        let posted = match self.ports[ports[0] as usize].belongs {
+        let posted = match self.facts(ports[0]).belongs {
             Belongs::Host(nic) => self.post_time(nic, bytes, left),
             Belongs::Switch(_) => Time::ZERO,
         };
@@ -97,7 +97,7 @@ impl<A: Actors> Network<A> {
         let one_way = self.fixed_delays(ports);
         let each = ports.iter().map(|port| self.time_on(*port, frame) + self.time_on(*port, ack));
         let round_trip = each.fold(one_way + one_way, |sum, time| sum + time);
-        let rate = self.ports[ports[0] as usize].serialiser.rate();
+        let rate = self.facts(ports[0]).serialiser.rate();
         let bytes = u128::from(rate.0) * u128::from(round_trip.0) / 8 / 1_000_000_000_000;
         u64::try_from(bytes).unwrap_or(u64::MAX).max(self.world.rules.least_window())
     }

@@ -132,16 +132,16 @@ impl<A: Actors> Network<A> {
 
     /// Counts a flow at its interface, until it has ended.
     pub(super) fn count_in(&mut self, at: usize) {
-        if self.world.rules.nic.link == LinkChoice::LeastLoaded {
-            let flow = &self.tables.flows.send[at];
+        let flow = &self.tables.flows.send[at];
+        if self.world.rules.nic.link == LinkChoice::LeastLoaded && self.is_here(flow.src) {
             self.hosts[flow.nic as usize].unfinished += flow.unfinished();
         }
     }
 
     /// Ends its count.
     pub(super) fn count_out(&mut self, at: usize) {
-        if self.world.rules.nic.link == LinkChoice::LeastLoaded {
-            let flow = &self.tables.flows.send[at];
+        let flow = &self.tables.flows.send[at];
+        if self.world.rules.nic.link == LinkChoice::LeastLoaded && self.is_here(flow.src) {
             let host = &mut self.hosts[flow.nic as usize];
             host.unfinished = host.unfinished.saturating_sub(flow.unfinished());
         }

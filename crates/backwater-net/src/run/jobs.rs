@@ -63,11 +63,6 @@ impl Jobs {
         self.list.iter().map(|entry| entry.asked.len()).sum()
     }
 
-    /// The shortest start latency. `None`: no jobs.
-    pub fn start_latency(&self) -> Option<Time> {
-        self.list.iter().map(|entry| entry.latency).min()
-    }
-
     /// Per group of flows: whether it belongs to a job. Empty without jobs.
     pub fn of_jobs(&self) -> Vec<bool> {
         self.of_group.iter().map(|job| *job != NONE).collect()

@@ -32,8 +32,10 @@ use crate::model::hooks::{
 };
 use crate::model::host::{Host, Interface, Tables};
 use crate::model::node::NodeCx;
+use crate::model::own::Own;
 use crate::model::packet::{Class, FlowRef, NodeId};
-use crate::model::port::{Belongs, Port};
+use crate::model::part::Facts;
+use crate::model::port::Port;
 use crate::model::switch::Switch;
 use crate::model::world::World;
 use crate::record::{Broken, Deadlock, FirstDrop, Progress, Sink};
@@ -188,10 +190,10 @@ pub struct Network<A: Actors> {
     labels: Vec<String>,
     actors: A,
     shared: A::Shared,
-    ports: Vec<Port>,
-    switches: Vec<Switch<A::Switch>>,
+    ports: Own<Port>,
+    switches: Own<Switch<A::Switch>>,
     /// Interfaces of hosts, host by host: one for each link.
-    hosts: Vec<Host<A::Nic>>,
+    hosts: Own<Host<A::Nic>>,
     tables: Tables<A::Flow>,
     sources: Vec<Box<dyn FlowSource>>,
     /// By source: the number of flows that it has yielded.
@@ -215,7 +217,7 @@ impl<A: Actors> Network<A> {
 
     /// Calls mechanisms for every frame at switches, whatever levels of accounts they state: to test that the levels omit nothing.
     pub fn call_for_every_frame(&mut self) {
-        for switch in &mut self.switches {
+        for switch in self.switches.iter_mut() {
             switch.occupancy.pass_every_frame();
             switch.ask_all_levels();
         }
@@ -381,9 +383,23 @@ impl<A: Actors> Network<A> {
 
     /// The node at which a port sits.
     fn node_of(&self, port: &Port) -> u32 {
-        match port.belongs {
-            Belongs::Switch(s) => self.switches[s as usize].home.shape.node.0,
-            Belongs::Host(nic) => self.world.fabric.host_node[self.hosts[nic as usize].shape.host.0 as usize],
+        self.world.fabric.node_of(port.belongs)
+    }
+
+    /// What is known of a port, in this part or another.
+    #[inline]
+    fn facts(&self, port: u32) -> Facts {
+        match (self.ports.get(port as usize), &self.world.part) {
+            (None, Some(part)) => part.facts[port as usize],
+            _ => Facts::of(&self.ports[port as usize]),
+        }
+    }
+
+    /// The latency of a switch, in this part or another.
+    fn latency_of(&self, switch: u32) -> Time {
+        match &self.world.part {
+            Some(part) => part.latencies[switch as usize],
+            None => self.switches[switch as usize].latency,
         }
     }
 
@@ -396,7 +412,7 @@ impl<A: Actors> Network<A> {
     #[inline(always)]
     fn switch_at(&mut self, switch: u32) -> NodeCx<'_, &mut Switch<A::Switch>> {
         let node = &mut self.switches[switch as usize];
-        let ports = &mut self.ports[node.first_port as usize..][..node.ports as usize];
+        let ports = self.ports.of_node(node.first_port..node.first_port + node.ports);
         NodeCx { node, ports, world: &mut self.world }
     }
 

@@ -61,7 +61,7 @@ impl<A: Actors> Network<A> {
                 rows.push(row(node, None, None, None, "held_bytes", isolated));
             }
         }
-        for (sampled, port) in self.sampled_bytes.iter_mut().zip(&self.ports) {
+        for (sampled, port) in self.sampled_bytes.iter_mut().zip(self.ports.iter()) {
             *sampled = port.tx_bytes;
         }
         if series.flows {

@@ -199,7 +199,7 @@ impl<A: Actors> View<'_, A> {
     /// Returns what a flow that is not complete waits for, and where.
     pub(super) fn waits_for(&self, slot: u32, found: &Whereabouts) -> String {
         let flow = self.flow(slot);
-        let port = self.parts[0].hosts[flow.nic as usize].port;
+        let port = self.part_of_host(flow.src).hosts[flow.nic as usize].port;
         let tries = flow.transport.as_ref().map_or(0, |sender| sender.common.tries);
         match flow.status {
             Status::Ready => match self.who_closed(port, flow.class.0) {
@@ -249,7 +249,7 @@ impl<A: Actors> View<'_, A> {
     /// The link on a flow's path that is down, or the switch without a route.
     fn break_on_way(&self, slot: u32) -> Option<String> {
         let flow = self.flow(slot);
-        if let Some(ecmp_path) = self.parts[0].path_of(slot) {
+        if let Some(ecmp_path) = self.part_of_host(flow.src).path_of(slot) {
             let down = ecmp_path.iter().find(|port| !self.port(**port).up)?;
             let port = self.port(*down);
             let (from, to) = (self.graph_name(port), self.graph_name(self.port(port.peer)));

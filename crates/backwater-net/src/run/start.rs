@@ -94,8 +94,10 @@ impl<A: Actors> Network<A> {
             let rng = rng::stream(self.world.rules.seed, "bernoulli source", spec.id);
             Box::new(StreamState { spec: stream, rng, ended: false, blocked: 0 })
         });
-        let port = self.hosts[nic as usize].port as usize;
-        let queue = self.hosts[nic as usize].shape.queues.pick(spec.class, self.ports[port].open);
+        let queue = match self.hosts.get(nic as usize) {
+            Some(host) => host.shape.queues.pick(spec.class, self.ports[host.port as usize].open),
+            None => spec.class,
+        };
         let ds = DsField::new(Dscp::of(queue), if spec.ect { Ecn::Ect } else { Ecn::NotEct });
         let transport = Sender::new(self.world.rules.transport.recovery, kept);
         let left = self.world.rules.confinement.place(spec.group, spec.class);
@@ -234,12 +236,12 @@ impl<A: Actors> Network<A> {
     fn ecmp_path_of(&self, from: u32, to: HostId, entropy: u64) -> u64 {
         let fabric = &self.world.fabric;
         let (mut ecmp_path, mut hop, mut port) = (0, 0, self.hosts[from as usize].port);
-        while let Belongs::Switch(switch) = self.ports[self.ports[port as usize].peer as usize].belongs {
+        while let Belongs::Switch(switch) = self.facts(self.facts(port).peer).belongs {
             let egress = fabric.routes.pick(switch, fabric.routes.candidates(switch, to), entropy);
             let Some(egress) = egress else { return NO_PATH };
             let Some(longer) = fabric.ecmp_paths.with(ecmp_path, hop, egress) else { return NO_PATH };
             (ecmp_path, hop) = (longer, hop + 1);
-            port = self.switches[switch as usize].first_port + u32::from(egress);
+            port = fabric.first_port_of(switch) + u32::from(egress);
         }
         ecmp_path
     }
@@ -284,10 +286,10 @@ impl<A: Actors> Network<A> {
     }
 
     fn ecmp_nodes(&self, nic: u32, dst: HostId, hash: u64) -> Option<Vec<NodeId>> {
-        let first = &self.ports[self.hosts[nic as usize].port as usize];
+        let first = self.facts(self.world.fabric.port_of_nic(nic));
         let last = self.world.fabric.host_node[dst.0 as usize];
-        let mut nodes = vec![NodeId(self.node_of(first))];
-        let mut node = self.node_of(&self.ports[first.peer as usize]);
+        let mut nodes = vec![NodeId(self.world.fabric.node_of(first.belongs))];
+        let mut node = self.world.fabric.node_of(self.facts(first.peer).belongs);
         while node != last {
             nodes.push(NodeId(node));
             let switch = self.world.fabric.switch_of[node as usize];

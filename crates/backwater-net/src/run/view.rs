@@ -55,7 +55,7 @@ impl<'a, A: Actors> View<'a, A> {
     /// All interfaces of hosts with their nodes.
     pub fn hosts(&self) -> impl Iterator<Item = (&'a Host<A::Nic>, NodeId)> + '_ {
         let fabric = &self.parts[0].world.fabric;
-        let hosts = (0u32..).map(HostId).zip(&fabric.host_node);
+        let hosts = (0u32..).map(HostId).zip(fabric.host_node.iter());
         hosts.flat_map(move |(host, node)| {
             let part = self.part_of_host(host);
             fabric.nics(host).map(|nic| (&part.hosts[nic as usize], NodeId(*node)))

@@ -44,6 +44,7 @@ impl EcmpPaths {
 
 /// For each switch with hosts that are destinations: every switch's ports on shortest paths to it. Routes are found on first use, since
 /// traffic never goes to all the hosts of a large network.
+#[derive(Clone)]
 pub(crate) struct EcmpTable {
     attach: Vec<Attach>,
     /// Per switch with hosts: its node, and its row. A host with several links has a row of its own.
@@ -65,6 +66,7 @@ pub(crate) struct EcmpTable {
 }
 
 /// The attachment of a host.
+#[derive(Clone)]
 struct Attach {
     /// The row of its switch, or [`NO_ROW`].
     row: u32,
@@ -314,7 +316,7 @@ fn lengths(neighbours: &Neighbours, switch_of: &[u32], costs: &[Vec<u32>], start
 }
 
 /// Pinned paths: entries in switches for single flows, removed when the flows end.
-#[derive(Default, backwater_derive::State)]
+#[derive(Clone, Default, backwater_derive::State)]
 pub(crate) struct Paths {
     /// Egress ports. A path is its length, followed by its ports.
     words: Vec<u16>,

@@ -164,7 +164,9 @@ fn rules(packet: PacketParams, ack: AckParams, transport: TransportParams, nic: 
 impl<N: Alone> Lone<N> {
     /// Built from the first node of a graph, which has `own` ports.
     fn new(graph: Graph, own: usize, rules: Rules, node: impl FnOnce(&Fabric, &mut [Port]) -> N) -> Lone<N> {
-        let (fabric, mut ports) = Fabric::new(graph, rules.seed, rules.clock).expect("a valid graph");
+        let fabric = Fabric::new(graph, rules.seed).expect("a valid graph");
+        let mut ports: Vec<Port> =
+            fabric.ports(rules.seed, rules.clock, |_| true).into_iter().map(|(_, port)| port).collect();
         let node = node(&fabric, &mut ports);
         let world = World::new(rules, fabric);
         Lone { node, own, ports, world, coming: Vec::new(), paused: BTreeMap::new(), arrived: Vec::new() }

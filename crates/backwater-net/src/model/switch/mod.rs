@@ -94,20 +94,16 @@ impl<S> Switch<S> {
         }
     }
 
-    /// Sets up its ports, and those at the other ends of their links, among the ports of all nodes.
+    /// Sets up its ports.
     pub fn set_up_ports(&mut self, params: &SwitchParams, ports: &mut [Port])
     where
         S: SwitchSide,
     {
         self.ask_all_levels();
-        for at in self.first_port as usize..(self.first_port + self.ports) as usize {
-            ports[at].release_at_end = params.release_at == ReleaseAt::End;
+        for port in ports {
+            port.release_at_end = params.release_at == ReleaseAt::End;
             if let Some(weights) = params.weights {
-                ports[at].set_weights(weights, self.home.shape.max_frame.0);
-            }
-            if params.latency_at == LatencyAt::Input {
-                let peer = ports[at].peer as usize;
-                ports[peer].peer_latency = params.latency;
+                port.set_weights(weights, self.home.shape.max_frame.0);
             }
         }
     }

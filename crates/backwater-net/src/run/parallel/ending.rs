@@ -10,7 +10,7 @@ impl<A: Actors> Parallel<A> {
     pub fn progress(&self) -> Progress {
         let Some(split) = &self.split else { return self.parts[0].progress() };
         let (flows_done, flows_failed) = (self.sum(|p| p.flows_done), self.sum(|p| p.flows_failed));
-        let ports = || self.parts.iter().flat_map(|part| &part.ports);
+        let ports = || self.parts.iter().flat_map(|part| part.ports.iter());
         Progress {
             done: split.stopped,
             time: self.end(),
@@ -67,8 +67,10 @@ impl<A: Actors> Parallel<A> {
         let mut live: Vec<u32> = slots.filter(|slot| view.flow(*slot).live).collect();
         live.sort_by_key(|slot| view.flow(*slot).id);
         for slot in &live {
-            let dst = self.parts[0].tables.flows.send[*slot as usize].dst;
-            self.parts[0].world.fabric.find_routes(dst);
+            let flow = &self.parts[0].tables.flows.send[*slot as usize];
+            let (src, dst) = (flow.src, flow.dst);
+            let part = self.split.as_ref().map_or(0, |split| split.owners.of_host(src));
+            self.parts[part].world.fabric.find_routes(dst);
         }
         let view = self.view();
         let found = view.whereabouts();

@@ -101,32 +101,41 @@ where
         threads: usize,
         mut make: impl FnMut() -> Result<Spec<A>, E>,
     ) -> Result<Parallel<A>, E> {
-        let spec = make()?;
-        let (many, why, stop_at) = (threads > 1, why::one_thread(&spec), spec.stop_at);
-        let network = Network::new(spec)?;
-        let mut run = Parallel { parts: vec![network], split: None, why_one: None, skip: Handed::default() };
+        let mut spec = make()?;
+        let (many, stop_at) = (threads > 1, spec.stop_at);
+        let fabric = Network::fabric(&mut spec)?;
+        let mut run = Parallel { parts: Vec::new(), split: None, why_one: None, skip: Handed::default() };
         if !many {
+            run.parts.push(Network::build(spec, fabric, None)?);
             return Ok(run);
         }
-        let first = &run.parts[0];
-        let (owners, parts) = partition::partition(&first.world.fabric, threads);
-        let distances = partition::distances(&first.ports, &owners, parts, first.jobs.start_latency());
-        run.why_one = why
-            .or_else(|| first.why_not_split_at_first())
-            .or_else(|| (parts == 1).then(|| partition::undivided(&first.world.fabric).into()));
+        let facts = Arc::new(fabric.facts(spec.packet.clock));
+        let (owners, parts) = partition::partition(&fabric, threads);
+        let start_latency = spec.jobs.iter().map(|job| job.start_latency()).min();
+        let distances = partition::distances(&facts, &owners, parts, start_latency);
+        run.why_one = why::one_thread(&spec, &fabric.graph);
+        let (owners, latencies) = (Arc::new(owners), spec.switches.iter().map(|params| params.latency).collect());
+        let latencies = Arc::new(latencies);
+        let part = |me| Part::new(me, parts, Arc::clone(&owners), Arc::clone(&facts), Arc::clone(&latencies));
+        if run.why_one.is_none() {
+            let first = Network::build(spec, fabric.clone(), Some(part(0)))?;
+            run.why_one = first
+                .why_not_split_at_first()
+                .or_else(|| (parts == 1).then(|| partition::undivided(&fabric).into()))
+                .or_else(|| distances.is_none().then(|| "a link between its parts takes no time".into()));
+            run.parts.push(first);
+            spec = make()?;
+        }
         let Some(distances) = distances.filter(|_| run.why_one.is_none()) else {
-            run.why_one.get_or_insert_with(|| "a link between its parts takes no time".into());
+            run.parts = vec![Network::build(spec, fabric, None)?];
             return Ok(run);
         };
-        let owners = Arc::new(owners);
-        for _ in 1..parts {
-            run.parts.push(Network::new(make()?)?);
-        }
-        for (me, part) in run.parts.iter_mut().enumerate() {
-            part.become_part(Part::new(me, parts, Arc::clone(&owners)));
+        for me in 1..parts {
+            run.parts.push(Network::build(spec, fabric.clone(), Some(part(me)))?);
+            spec = make()?;
         }
         run.split = Some(Split {
-            spare: make()?,
+            spare: spec,
             owners,
             board: Board::new(distances),
             merge: Merge::default(),
@@ -459,14 +468,13 @@ impl<A: Actors> Parallel<A> {
 }
 
 impl<A: Actors> Network<A> {
-    /// Makes it a part of a larger network. Nothing has happened yet.
-    fn become_part(&mut self, part: Part) {
-        for (number, port) in (0u32..).zip(&mut self.ports) {
-            if part.owners.of_port(number) == part.me && part.owners.of_port(port.peer) != part.me {
-                port.mark_leaving_part();
-            }
-        }
+    /// Makes its ports to other parts, and its tables, those of a part. Nothing has happened yet.
+    pub(super) fn become_part(&mut self) {
+        let Some(part) = &self.world.part else { return };
+        self.ports
+            .iter_mut()
+            .filter(|port| part.owners.of_port(port.peer) != part.me)
+            .for_each(|port| port.mark_leaving_part());
         self.tables.flows.freed = Some(Vec::new());
-        self.world.part = Some(Box::new(part));
     }
 }

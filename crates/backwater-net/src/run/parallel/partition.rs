@@ -1,8 +1,7 @@
 //! Assigns nodes to parts: leaves with their hosts, in the order of hosts, so that pods stay together. Switches above join the part of most
 //! of their neighbours, but each part gets as many switches of a tier.
 
-use crate::model::part::Ownership;
-use crate::model::port::Port;
+use crate::model::part::{Facts, Ownership};
 use crate::model::world::Fabric;
 use crate::topology::NodeKind;
 use backwater_engine::Time;
@@ -16,7 +15,7 @@ pub(super) fn partition(fabric: &Fabric, parts: usize) -> (Ownership, usize) {
     // Hosts by the switch to which they are attached, in the order of the first of them.
     let mut order: Vec<u32> = Vec::new();
     let mut under: BTreeMap<u32, Vec<u32>> = BTreeMap::new();
-    for host in &fabric.host_node {
+    for host in fabric.host_node.iter() {
         let peer = fabric.neighbours[*host as usize].first().map_or(*host, |(peer, _)| *peer);
         let group = if fabric.graph.nodes[peer as usize].kind == NodeKind::Switch { peer } else { peer.min(*host) };
         let hosts = under.entry(group).or_default();
@@ -47,7 +46,7 @@ pub(super) fn partition(fabric: &Fabric, parts: usize) -> (Ownership, usize) {
     }
     let switches = fabric.graph.switches().map(|node| of(node.0)).collect();
     let hosts = fabric.host_node.iter().map(|node| of(*node)).collect();
-    (Ownership { ports: of_ports, switches, hosts }, parts)
+    (Ownership { ports: of_ports, switches, hosts, nodes }, parts)
 }
 
 /// Returns why a network comes out as one part.
@@ -94,7 +93,7 @@ fn spread(fabric: &Fabric, parts: usize, nodes: &mut [u16]) {
 /// Between parts, the least time of anything that one sends to the other, over any parts in between; for a part and itself, by way of
 /// another. Jobs notify each other of completions, which takes `start_latency`. `None`: a link between parts takes no time.
 pub(super) fn distances(
-    ports: &[Port],
+    ports: &[Facts],
     owners: &Ownership,
     parts: usize,
     start_latency: Option<Time>,

@@ -5,7 +5,7 @@ use crate::config::AckPath;
 use crate::model::hooks::{FlowShape, RateKey};
 use crate::model::packet::{CLASSES, Class, HostId};
 use crate::spec::Spec;
-use crate::topology::Link;
+use crate::topology::{Graph, Link};
 use crate::units::{Bytes, Rate};
 use crate::workload::flow_spec::FlowSpec;
 use backwater_engine::Time;
@@ -14,7 +14,7 @@ use backwater_engine::Time;
 const PINNED: &str = "a path is pinned, and taken out everywhere at the instant at which its flow ends";
 
 /// Returns why a run stays on one thread, if its spec requires it.
-pub(super) fn one_thread<A: Actors>(spec: &Spec<A>) -> Option<String> {
+pub(super) fn one_thread<A: Actors>(spec: &Spec<A>, graph: &Graph) -> Option<String> {
     if let Some(mechanism) = spec.actors.couples() {
         return Some(format!("{mechanism} has state that all nodes share at once"));
     }
@@ -32,8 +32,8 @@ pub(super) fn one_thread<A: Actors>(spec: &Spec<A>) -> Option<String> {
             "messages over several queue pairs, or queue pairs that outlive a message, are not split yet",
         ),
         (!spec.faults.is_empty(), "faults are not split yet"),
-        (spec.graph.links.iter().any(Link::loses), "links that lose frames are not split yet"),
-        (spec.graph.has_several_links(), "hosts with several links are not split yet"),
+        (graph.links.iter().any(Link::loses), "links that lose frames are not split yet"),
+        (graph.has_several_links(), "hosts with several links are not split yet"),
         (spec.series.is_some(), "time series are not split yet"),
         (pins, PINNED),
         (causes, "records of causes are not split yet"),
