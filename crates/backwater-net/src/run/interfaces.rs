@@ -47,7 +47,7 @@ impl<A: Actors> Network<A> {
             PathRef::NONE => self.by_hash(dst, src, entropy),
             _ => Some(self.nic_to(dst, behind, entropy)),
         };
-        self.tables.flows.recv_nics[at] = nic.unwrap_or(self.world.fabric.nics(dst).start);
+        self.tables.flows.returns[at].nic = nic.unwrap_or(self.world.fabric.nics(dst).start);
     }
 
     /// The interface of a host for a path that is pinned to `next`; among parallel links the hash decides.
@@ -107,7 +107,7 @@ impl<A: Actors> Network<A> {
         let sends = |flow| flows.find(flow).filter(|at| flows.send[*at].src == host).map(|at| flows.send[at].nic);
         let receives = |flow| {
             let found = flows.find_received(flow).filter(|at| flows.send[*at].dst == host);
-            found.map(|at| flows.recv_nics[at])
+            found.map(|at| flows.returns[at].nic)
         };
         let found = match packet.body {
             Body::Data(_) => receives(packet.flow),
@@ -166,10 +166,10 @@ impl<A: Actors> Network<A> {
             {
                 self.move_sender(slot, other);
             }
-            if self.tables.flows.recv[at].back == PathRef::NONE && !self.leads(self.tables.flows.recv_nics[at], src) {
+            if self.tables.flows.recv[at].back == PathRef::NONE && !self.leads(self.tables.flows.returns[at].nic, src) {
                 let entropy = Packet::entropy_of(dst, src, self.tables.flows.reference(slot));
                 if let Some(other) = self.by_hash(dst, src, entropy) {
-                    self.tables.flows.recv_nics[at] = other;
+                    self.tables.flows.returns[at].nic = other;
                 }
             }
         }

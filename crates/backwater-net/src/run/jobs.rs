@@ -53,6 +53,11 @@ impl Jobs {
         Jobs { list: jobs.into_iter().map(entry).collect(), of_group, starting: VecDeque::new() }
     }
 
+    /// Nobody reads the rows of their transfers.
+    pub fn omit_rows(&mut self) {
+        self.list.iter_mut().for_each(|entry| entry.job.omit_rows());
+    }
+
     /// Returns whether a job will begin something without any other event.
     pub fn wait(&self) -> bool {
         !self.starting.is_empty() || self.list.iter().any(|entry| !entry.asked.is_empty())
@@ -170,7 +175,11 @@ impl<A: Actors> Network<A> {
         let Some((instant, reached)) = entry.asked.pop_first() else { return };
         reached.into_iter().for_each(|one| entry.job.completed(one.flow, one.group, one.moment));
         let again = entry.job.due(instant, &mut due);
-        self.jobs.starting.extend(due.flows);
+        if self.jobs.starting.is_empty() {
+            self.jobs.starting = due.flows.into();
+        } else {
+            self.jobs.starting.extend(due.flows);
+        }
         self.world.rows.append(&mut due.rows);
         if let Some(instant) = again {
             self.ask_job_about(job, instant, None);
@@ -186,7 +195,11 @@ impl<A: Actors> Network<A> {
     #[cold]
     pub(super) fn start_jobs_flows(&mut self) -> bool {
         while !self.enough_routes() {
-            let Some(flow) = self.jobs.starting.pop_front() else { return true };
+            let Some(flow) = self.jobs.starting.pop_front() else {
+                // The memory of all flows of a large job.
+                self.jobs.starting = VecDeque::new();
+                return true;
+            };
             self.start_flow(&flow);
         }
         self.jobs.starting.is_empty()

@@ -41,7 +41,7 @@ impl<A: Actors> Network<A> {
                             recv.last_byte = self.world.now;
                             let flow = self.tables.flows.reference(slot);
                             if self.tables.flows.recv[slot as usize].begun {
-                                let nic = self.tables.flows.recv_nics[slot as usize];
+                                let nic = self.tables.flows.returns[slot as usize].nic;
                                 self.host_at(nic).notify_flow_end(flow);
                             }
                         }
@@ -80,7 +80,7 @@ impl<A: Actors> Network<A> {
         self.send_to_parts(at);
         let here = self.is_here(self.tables.flows.send[at].dst);
         let failed = here && self.tables.flows.recv[at].last_byte == Time::NEVER;
-        let (nic, recv_nic) = (self.tables.flows.send[at].nic, self.tables.flows.recv_nics[at]);
+        let (nic, recv_nic) = (self.tables.flows.send[at].nic, self.tables.flows.returns[at].nic);
         let reference = self.tables.flows.reference(at as u32);
         self.host_at(nic).notify_end(at as u32);
         self.world.totals.keepalive_events += u64::from(self.tables.flows.send[at].idle_timer());

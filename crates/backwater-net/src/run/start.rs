@@ -53,7 +53,10 @@ impl<A: Actors> Network<A> {
     }
 
     pub(super) fn start_flow(&mut self, spec: &FlowSpec) {
-        [spec.dst, spec.src].into_iter().for_each(|host| self.world.fabric.find_routes(host));
+        let pins = self.world.rules.ack.path == AckPath::Reverse;
+        if pins || !self.is_unknown(spec) {
+            [spec.dst, spec.src].into_iter().for_each(|host| self.world.fabric.find_routes(host));
+        }
         let hash =
             mix(mix(self.world.rules.seed) ^ mix(spec.id) ^ (u64::from(spec.src.0) << 32 | u64::from(spec.dst.0)));
         self.awaited.active += u64::from(self.awaited.includes(spec.group));
@@ -69,12 +72,12 @@ impl<A: Actors> Network<A> {
             return self.post_on_connection(spec, (message, pair));
         }
         let slot = self.open(spec, hash, false);
+        if !self.is_here(spec.src) {
+            return self.world.fabric.nics(spec.src).start;
+        }
         let flow = &mut self.tables.flows.send[slot as usize];
         (flow.message, flow.pair) = (message, pair);
         let nic = flow.nic;
-        if !self.is_here(spec.src) {
-            return nic;
-        }
         if let Some(stream) = spec.stream {
             let tag = self.tables.flows.send[slot as usize].tag;
             self.world.push(stream.until.max(self.world.now), Event::Stream { slot, tag, ends: true });
@@ -110,10 +113,14 @@ impl<A: Actors> Network<A> {
             sender.common.mark_lost(0);
         }
         let recv_nic = self.world.fabric.nics(spec.dst).start;
-        let slot = self.tables.flows.insert(flow, recv_nic, back, self.world.rules.ack.pending_at_first());
+        let (tag, unknown) = (flow.tag, self.is_unknown(spec));
+        let slot = self.tables.flows.insert(flow, recv_nic, back, self.world.rules.ack.pending_at_first(), unknown);
         self.note_begin(spec);
-        let reference = self.tables.flows.reference(slot);
+        let reference = FlowRef { slot, tag };
         self.world.fabric.paths.put_in(reference, behind, path, back);
+        if unknown {
+            return slot;
+        }
         self.choose_recv_nic(slot, behind);
         self.count_in(slot as usize);
         if self.world.probes.needs_owner() {
@@ -141,6 +148,11 @@ impl<A: Actors> Network<A> {
                 ecmp_path.and_then(|ecmp_path| self.ideal(&ecmp_path, spec.bytes, left));
         }
         slot
+    }
+
+    /// Returns whether a flow neither begins nor ends in this part.
+    fn is_unknown(&self, spec: &FlowSpec) -> bool {
+        !self.is_here(spec.src) && !self.is_here(spec.dst)
     }
 
     /// Posts a message: it begins when its interface has issued those before it and then itself, and has fetched its first frame if it does
@@ -218,7 +230,7 @@ impl<A: Actors> Network<A> {
         let flows = &self.tables.flows;
         let (flow, reference) = (&flows.send[slot as usize], flows.reference(slot));
         let (src, dst) = (flow.src, flow.dst);
-        let (nic, recv_nic) = (flow.nic, flows.recv_nics[slot as usize]);
+        let (nic, recv_nic) = (flow.nic, flows.returns[slot as usize].nic);
         // Packets are routed from their sender.
         let ecmp_path =
             if self.is_here(src) && flow.path == PathRef::NONE { self.ecmp_path_of(nic, dst, hash) } else { NO_PATH };
@@ -229,7 +241,7 @@ impl<A: Actors> Network<A> {
                 NO_PATH
             };
         self.tables.flows.send[slot as usize].ecmp_path = ecmp_path;
-        self.tables.flows.return_paths[slot as usize] = back;
+        self.tables.flows.returns[slot as usize].path = back;
     }
 
     /// ECMP's path for packets with this entropy out of an interface; `NO_PATH`: there is no route, or it is too long for a word.

@@ -62,21 +62,26 @@ impl<'a, A: Actors> View<'a, A> {
         })
     }
 
-    /// A flow's sender. All parts know who sends it.
+    /// A flow as one of the parts knows it in which it begins or ends. `None`: no flow has this slot.
+    pub fn known(&self, slot: u32) -> Option<&'a SendFlow> {
+        self.parts.iter().find_map(|part| part.tables.flows.send.get(slot as usize))
+    }
+
+    /// A flow's sender.
     pub fn flow(&self, slot: u32) -> &'a SendFlow {
-        let src = self.parts[0].tables.flows.send[slot as usize].src;
+        let src = self.known(slot).map_or(HostId(0), |flow| flow.src);
         &self.part_of_host(src).tables.flows.send[slot as usize]
     }
 
     /// Its receiver.
     pub fn recv(&self, slot: u32) -> &'a RecvFlow {
-        let dst = self.parts[0].tables.flows.send[slot as usize].dst;
+        let dst = self.known(slot).map_or(HostId(0), |flow| flow.dst);
         &self.part_of_host(dst).tables.flows.recv[slot as usize]
     }
 
     /// The slot of a flow, if it is still in progress.
     pub fn find(&self, flow: FlowRef) -> Option<u32> {
-        self.parts[0].tables.flows.send.get(flow.slot as usize)?;
+        self.known(flow.slot)?;
         let send = self.flow(flow.slot);
         (send.live && send.tag == flow.tag).then_some(flow.slot)
     }

@@ -362,6 +362,13 @@ impl Paths {
         }
     }
 
+    /// The same for the flow of a slot.
+    pub fn take_out_of(&mut self, slot: u32) {
+        if let Some(tag) = self.flows.get(slot as usize).and_then(|pinned| pinned.tag) {
+            self.take_out(FlowRef { slot, tag });
+        }
+    }
+
     /// Returns whether a path of this flow is pinned.
     #[inline(always)]
     pub fn is_pinned(&self, flow: FlowRef) -> bool {

@@ -47,6 +47,8 @@ pub trait Dependent: Send + State {
     fn completed(&mut self, flow: u64, group: u32, moment: Moment);
     /// Adds the flows and rows due at `now`; all moments of the instant are known. Returns when to call again if no moment comes before.
     fn due(&mut self, now: Time, due: &mut Due) -> Option<Time>;
+    /// Nobody reads its rows of transfers: it need not keep what they need.
+    fn omit_rows(&mut self) {}
     /// Returns the rows of work in progress that will not be completed, at the end of a run.
     fn unfinished(&self) -> Rows;
     /// Returns its completed rounds.

@@ -7,6 +7,7 @@
 use super::flow::{Controller, NO_FLOW, RecvFlow, SendFlow, Status};
 use super::nic::Host;
 use crate::model::hooks::{Activity, RateKey};
+use crate::model::own::Own;
 use crate::model::packet::{CLASSES, FlowRef, PathRef};
 use crate::topology::routing::NO_PATH;
 use backwater_engine::fetch;
@@ -32,15 +33,22 @@ impl<F> Controllers<F> {
     }
 }
 
-/// Flows by slot.
+/// How acknowledgements of a flow leave its receiver.
+#[derive(Clone, Copy, serde::Serialize, serde::Deserialize)]
+pub(crate) struct Return {
+    /// ECMP's choice for them, or `NO_PATH`.
+    pub path: u64,
+    /// The interface of the receiver's half, which sends them.
+    pub nic: u32,
+}
+
+/// Flows by slot. A part knows those that begin or end at its hosts.
 #[derive(Default, backwater_derive::State)]
 pub(crate) struct Flows {
-    pub send: Vec<SendFlow>,
-    pub recv: Vec<RecvFlow>,
-    /// ECMP's choice for acknowledgements, or `NO_PATH`. Separate from the receiver's half, which fills a cache line.
-    pub return_paths: Vec<u64>,
-    /// The interface of the receiver's half, which sends its acknowledgements.
-    pub recv_nics: Vec<u32>,
+    pub send: Own<SendFlow>,
+    pub recv: Own<RecvFlow>,
+    /// Separate from the receiver's half, which fills a cache line.
+    pub returns: Own<Return>,
     free: Vec<u32>,
     /// In a part: slots to be freed once all parts free them.
     #[state(fixed)]
@@ -49,22 +57,25 @@ pub(crate) struct Flows {
 }
 
 impl Flows {
+    /// Becomes the table of a part. It is empty.
+    pub fn split(&mut self) {
+        self.send.split();
+        self.recv.split();
+        self.returns.split();
+        self.freed = Some(Vec::new());
+    }
+
+    /// Adds a flow, and returns its slot. In a part in which it is `unknown` it has only a slot.
     #[inline]
-    pub fn insert(&mut self, flow: SendFlow, recv_nic: u32, back: PathRef, pending: u16) -> u32 {
+    pub fn insert(&mut self, flow: SendFlow, recv_nic: u32, back: PathRef, pending: u16, unknown: bool) -> u32 {
         self.active += 1;
-        let other = RecvFlow::of(&flow, back, pending);
-        if let Some(slot) = self.free.pop() {
-            self.send[slot as usize] = flow;
-            self.recv[slot as usize] = other;
-            self.return_paths[slot as usize] = NO_PATH;
-            self.recv_nics[slot as usize] = recv_nic;
-            return slot;
-        }
-        self.send.push(flow);
-        self.recv.push(other);
-        self.return_paths.push(NO_PATH);
-        self.recv_nics.push(recv_nic);
-        self.send.len() as u32 - 1
+        let slot = self.free.pop().unwrap_or(self.send.len() as u32);
+        let at = slot as usize;
+        let other = (!unknown).then(|| RecvFlow::of(&flow, back, pending));
+        self.recv.put(at, other);
+        self.returns.put(at, (!unknown).then_some(Return { path: NO_PATH, nic: recv_nic }));
+        self.send.put(at, (!unknown).then_some(flow));
+        slot
     }
 
     pub fn remove(&mut self, slot: u32) {
@@ -86,8 +97,9 @@ impl Flows {
 
     /// All parts give back a slot.
     pub fn release_slot(&mut self, slot: u32) {
-        self.send[slot as usize].live = false;
-        self.recv[slot as usize].live = false;
+        self.send.put(slot as usize, None);
+        self.recv.put(slot as usize, None);
+        self.returns.put(slot as usize, None);
         self.free.push(slot);
     }
 
@@ -120,15 +132,15 @@ impl Flows {
     #[inline(always)]
     pub fn fetch_received(&self, slot: u32) {
         let at = slot as usize;
-        if let (Some(recv), Some(path)) = (self.recv.get(at), self.return_paths.get(at)) {
+        if let (Some(recv), Some(back)) = (self.recv.get(at), self.returns.get(at)) {
             fetch(recv);
-            fetch(path);
+            fetch(back);
         }
     }
 
     /// Slots of all flows in progress.
     pub fn slots(&self) -> impl Iterator<Item = u32> + '_ {
-        (0..self.send.len() as u32).filter(|s| self.send[*s as usize].live)
+        (0..self.send.len() as u32).filter(|slot| self.send.get(*slot as usize).is_some_and(|flow| flow.live))
     }
 
     pub fn reference(&self, slot: u32) -> FlowRef {
@@ -204,7 +216,7 @@ impl<'a, N, F> Interface<'a, N, F> {
     #[inline(always)]
     pub fn return_path(&self, slot: usize) -> u64 {
         debug_assert_eq!(self.tables.flows.send[slot].dst, self.host.shape.host, "this flow goes to another host");
-        self.tables.flows.return_paths[slot]
+        self.tables.flows.returns[slot].path
     }
 
     /// The reference by which packets name a flow that this host sends.

@@ -64,11 +64,11 @@ impl<A: Actors> Parallel<A> {
     pub(super) fn emit_unfinished(&mut self, sink: &mut dyn Sink) {
         let slots = 0..self.parts[0].tables.flows.send.len() as u32;
         let view = self.view();
-        let mut live: Vec<u32> = slots.filter(|slot| view.flow(*slot).live).collect();
+        let lives = |slot: &u32| view.known(*slot).is_some() && view.flow(*slot).live;
+        let mut live: Vec<u32> = slots.filter(lives).collect();
         live.sort_by_key(|slot| view.flow(*slot).id);
         for slot in &live {
-            let flow = &self.parts[0].tables.flows.send[*slot as usize];
-            let (src, dst) = (flow.src, flow.dst);
+            let Some((src, dst)) = self.view().known(*slot).map(|flow| (flow.src, flow.dst)) else { continue };
             let part = self.split.as_ref().map_or(0, |split| split.owners.of_host(src));
             self.parts[part].world.fabric.find_routes(dst);
         }

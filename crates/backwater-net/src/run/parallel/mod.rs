@@ -475,6 +475,10 @@ impl<A: Actors> Network<A> {
             .iter_mut()
             .filter(|port| part.owners.of_port(port.peer) != part.me)
             .for_each(|port| port.mark_leaving_part());
-        self.tables.flows.freed = Some(Vec::new());
+        self.tables.flows.split();
+        if part.me != 0 {
+            // The rows of jobs come from the first part.
+            self.jobs.omit_rows();
+        }
     }
 }

@@ -55,8 +55,9 @@ impl<A: Actors> Parallel<A> {
         let Some(split) = &mut self.split else { return };
         self.parts.iter_mut().for_each(|part| split.merge.collect(part));
         for slot in split.merge.missing() {
-            let flow = &self.parts[0].tables.flows.send[slot as usize];
-            let recv = &self.parts[split.owners.of_host(flow.dst)].tables.flows.recv[slot as usize];
+            let known = self.parts.iter().find_map(|part| part.tables.flows.send.get(slot as usize));
+            let Some(dst) = known.map(|flow| flow.dst) else { continue };
+            let recv = &self.parts[split.owners.of_host(dst)].tables.flows.recv[slot as usize];
             split.merge.halves.insert(slot, Half::of(slot, recv));
         }
         split.merge.emit(sink);

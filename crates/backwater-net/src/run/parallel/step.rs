@@ -7,7 +7,7 @@
 use super::super::{Actors, Network, handle};
 use super::board::Board;
 use crate::model::event::{Event, NO_PORT, order};
-use crate::model::packet::{Body, ControlHeader, FlowRef};
+use crate::model::packet::{Body, ControlHeader};
 use crate::model::part::{Half, Key, Mail, NEVER};
 use crate::model::port::Belongs;
 use crate::model::slab::Ix;
@@ -177,8 +177,7 @@ impl<A: Actors> Network<A> {
 
     /// All parts forget a flow in the same order, so that they reuse its slot and its paths for the same flow.
     pub(super) fn forget_flow(&mut self, slot: u32) {
-        let reference = FlowRef { slot, tag: self.tables.flows.send[slot as usize].tag };
-        self.world.fabric.paths.take_out(reference);
+        self.world.fabric.paths.take_out_of(slot);
         self.tables.flows.release_slot(slot);
     }
 }

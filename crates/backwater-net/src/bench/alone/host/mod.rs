@@ -140,7 +140,7 @@ impl Lone<LoneHost> {
         let transport = Sender::new(self.world.rules.transport.recovery, false);
         let flow = SendFlow::new(&spec, src, mix(id + 1), ds, self.world.now, transport);
         let pending = self.world.rules.ack.pending_at_first();
-        self.node.tables.flows.insert(flow, 1 - src, crate::model::packet::PathRef::NONE, pending)
+        self.node.tables.flows.insert(flow, 1 - src, crate::model::packet::PathRef::NONE, pending, false)
     }
 
     /// The flow is paced.

@@ -6,13 +6,13 @@ use super::JobError;
 use super::exchange::Exchange;
 use super::plan::Plan;
 use super::spec::{JobSpec, Links, Work};
-use crate::record::{Computed, InstanceRow, Release, RoundRow, Rows, TransferRow};
+use crate::record::{Computed, InstanceRow, Release, RoundRow, Rows};
 use crate::workload::dependent::{Dependent, Due, Moment, Rounds};
 use backwater_engine::Time;
 use std::cmp::Reverse;
 use std::collections::{BTreeMap, BinaryHeap, HashMap, VecDeque};
 use std::sync::Arc;
-use transfers::Active;
+use transfers::{Active, InProgress};
 
 /// A task of a round of an instance.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, serde::Serialize, serde::Deserialize)]
@@ -71,9 +71,11 @@ pub struct Job {
     later: BinaryHeap<Reverse<(Time, At, bool)>>,
     /// Transfers completed at this instant: the task, its rank and its phase.
     done: Vec<(At, u32, u32)>,
-    /// Transfers in the network, by their flows.
+    /// Transfers in the network, by their flows; empty if nobody reads their rows.
     #[state(sorted)]
-    in_progress: HashMap<u64, TransferRow>,
+    in_progress: HashMap<u64, InProgress>,
+    #[state(fixed)]
+    has_rows: bool,
 }
 
 impl JobSpec {
@@ -95,7 +97,8 @@ impl Job {
         let instances = (0..spec.instances()).map(|_| Instance::default()).collect();
         let (ready, later, done) = (BTreeMap::new(), BinaryHeap::new(), Vec::new());
         let (begun, in_progress) = (false, HashMap::new());
-        Ok(Job { spec, plan, links, seed, group, instances, begun, ready, later, done, in_progress })
+        let has_rows = true;
+        Ok(Job { spec, plan, links, seed, group, instances, begun, ready, later, done, in_progress, has_rows })
     }
 
     /// Number of flows in all, if known beforehand: random draws may stay within a server.
@@ -346,6 +349,10 @@ impl Dependent for Job {
         self.later.peek().map(|Reverse((time, ..))| *time)
     }
 
+    fn omit_rows(&mut self) {
+        self.has_rows = false;
+    }
+
     fn unfinished(&self) -> Rows {
         let mut rows = Rows::default();
         for (number, instance) in (0u32..).zip(&self.instances) {
@@ -364,7 +371,7 @@ impl Dependent for Job {
                 rows.instances.push(self.instance_row(number, None));
             }
         }
-        rows.transfers.extend(self.in_progress.values().cloned());
+        rows.transfers.extend(self.in_progress.iter().map(|(flow, transfer)| self.transfer_row(*flow, transfer, None)));
         rows.transfers.sort_unstable_by_key(|row| row.flow);
         rows
     }

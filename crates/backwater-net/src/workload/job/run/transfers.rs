@@ -4,7 +4,7 @@ use super::{At, Job, State};
 use crate::model::packet::HostId;
 use crate::record::{CollectiveRow, Release, TransferRow};
 use crate::units::Bytes;
-use crate::workload::Due;
+use crate::workload::{Due, Group};
 use crate::workload::flow_spec::FlowSpec;
 use crate::workload::job::transfer::Transfer;
 use crate::workload::job::tree::Tree;
@@ -29,6 +29,17 @@ pub(super) struct Active {
     ranks: Vec<(u32, u32)>,
     /// With a tree, per transfer: how many others it waits for.
     waits: Vec<u32>,
+}
+
+/// A transfer in the network: what its row needs, and its flow's number does not tell.
+#[derive(serde::Serialize, serde::Deserialize)]
+pub(super) struct InProgress {
+    from: u32,
+    to: u32,
+    bytes: u64,
+    start: Time,
+    /// `None`: the start of the job.
+    release: Option<Box<Release>>,
 }
 
 impl Job {
@@ -124,9 +135,7 @@ impl Job {
     fn transfer(&mut self, at: At, transfer: Transfer, after: &Release, now: Time, due: &mut Due) -> bool {
         let ranks = self.ranks(at);
         let (from, to) = (ranks[transfer.from as usize], ranks[transfer.to as usize]);
-        let first = u64::from(at.instance) * u64::from(self.spec.ranks);
-        let host = |rank: u32| self.spec.hosts[(first + u64::from(rank)) as usize];
-        let (src, dst, local) = (host(from), host(to), self.spec.server(from) == self.spec.server(to));
+        let (src, dst, local) = (self.host(at, from), self.host(at, to), self.spec.server(from) == self.spec.server(to));
         let (group, id) = (self.group_of(at), self.flow_id(at, transfer.index));
         let step = self.plan.tasks[at.task as usize].step as usize;
         let wire = self.links.packets[step].on_wire(transfer.bytes);
@@ -139,31 +148,45 @@ impl Job {
             active.loads.entry(src).or_default().0 += wire;
             active.loads.entry(dst).or_default().1 += wire;
         }
-        let (class, ect, ranks) = (self.spec.class, self.spec.ect, self.ranks(at).len() as u32);
-        let task = &self.plan.tasks[at.task as usize];
+        if self.has_rows {
+            let release = (*after != Release::default()).then(|| Box::new(after.clone()));
+            self.in_progress.insert(id, InProgress { from, to, bytes: transfer.bytes, start: now, release });
+        }
+        let (class, ect) = (self.spec.class, self.spec.ect);
+        let (bytes, start, path, ack_path, stream) = (transfer.bytes, Time::ZERO, None, None, None);
+        due.flows.push(FlowSpec { id, group, src, dst, bytes, start, class, ect, path, ack_path, link: None, stream });
+        false
+    }
+
+    /// The row of a transfer.
+    pub(super) fn transfer_row(&self, flow: u64, transfer: &InProgress, end: Option<Time>) -> TransferRow {
+        let (at, index) = self.task_of((flow >> 40) as u32, flow & (Group::MOST_FLOWS - 1));
+        let (task, ranks) = (&self.plan.tasks[at.task as usize], self.ranks(at).len() as u32);
         let numbered = |exchange: &Exchange| exchange.phases(ranks) > 0 || exchange.tree(ranks).is_some();
         let phases = matches!(self.work(at), Work::Exchange(exchange) if numbered(exchange));
-        let row = TransferRow {
-            flow: id,
+        TransferRow {
+            flow,
             job: Arc::clone(&self.spec.label),
             step: Arc::clone(&self.spec.steps[task.step as usize].label),
             instance: at.instance,
             round: at.round,
             communicator: task.communicator,
-            phase: if phases { (transfer.index / u64::from(ranks)) as u32 } else { 0 },
-            src_rank: from,
-            dst_rank: to,
-            src,
-            dst,
+            phase: if phases { (index / u64::from(ranks)) as u32 } else { 0 },
+            src_rank: transfer.from,
+            dst_rank: transfer.to,
+            src: self.host(at, transfer.from),
+            dst: self.host(at, transfer.to),
             bytes: transfer.bytes,
-            start: now,
-            end: None,
-            release: after.clone(),
-        };
-        self.in_progress.insert(id, row);
-        let (bytes, start, path, ack_path, stream) = (transfer.bytes, Time::ZERO, None, None, None);
-        due.flows.push(FlowSpec { id, group, src, dst, bytes, start, class, ect, path, ack_path, link: None, stream });
-        false
+            start: transfer.start,
+            end,
+            release: transfer.release.as_deref().cloned().unwrap_or_default(),
+        }
+    }
+
+    /// The host of a rank.
+    fn host(&self, at: At, rank: u32) -> HostId {
+        let first = u64::from(at.instance) * u64::from(self.spec.ranks);
+        self.spec.hosts[(first + u64::from(rank)) as usize]
     }
 
     /// Begins the phases of a rank that may begin.
@@ -272,7 +295,9 @@ impl Job {
             let n = self.ranks(at).len() as u32;
             let flow = self.flow_id(at, u64::from(phase) * u64::from(n) + u64::from(rank));
             let after = Release { flow: Some(flow), computed: None };
-            due.rows.transfers.extend(self.in_progress.remove(&flow).map(|row| TransferRow { end: Some(now), ..row }));
+            if let Some(transfer) = self.in_progress.remove(&flow) {
+                due.rows.transfers.push(self.transfer_row(flow, &transfer, Some(now)));
+            }
             if let Some(tree) = exchange.tree(n) {
                 let index = u64::from(phase) * u64::from(n) + u64::from(rank);
                 let next = self.next_in_tree(at, tree, index);
