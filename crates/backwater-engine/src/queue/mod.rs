@@ -412,15 +412,25 @@ impl<T: Copy> EventQueue<T> {
         }
     }
 
+    /// Takes out the heap's part of the current bucket.
     #[cold]
     fn drain_far(&mut self) {
+        let mut number = 0;
         while self.far.peek().is_some_and(|Reverse(Far(s))| s.time >> self.shift == self.bucket) {
             let Some(Reverse(Far(slot))) = self.far.pop() else { break };
-            if self.rest.is_empty() {
+            number += 1;
+            if number <= FEW && self.rest.is_empty() {
                 insert(&mut self.current, &mut self.left, slot);
-            } else {
-                self.rest.insert(self.rest.partition_point(|s| s.key() > slot.key()), slot);
+                continue;
             }
+            if self.left != 0 {
+                self.rest.extend_from_slice(&self.current[..self.left]);
+                self.left = 0;
+            }
+            self.rest.push(slot);
+        }
+        if self.left == 0 {
+            self.rest.sort_by_key(|slot| Reverse(slot.key()));
         }
         self.far_next = self.far.peek().map_or(u64::MAX, |Reverse(Far(s))| s.time);
     }
@@ -466,7 +476,7 @@ impl<T: Copy> EventQueue<T> {
     #[cold]
     fn review(&mut self) {
         let mean = self.drained / u64::from(self.drains.max(1));
-        let far_share = self.far_pushes * 4 > self.drained;
+        let far_share = self.far_pushes * 16 > self.drained;
         let shift = if far_share {
             (self.least_shift, self.refused) = (self.shift + 1, 0);
             self.shift + 1

@@ -131,7 +131,7 @@ impl<A: Actors> Network<A> {
         let jobs = Jobs::new(spec.jobs, spec.groups.len());
         let probes = Probes {
             pauses: spec.causes.pauses.then(Box::default),
-            loads: Loads::new(jobs.of_jobs(), all_ports),
+            loads: Loads::new(&jobs.of_jobs(), all_ports, spec.transport.retransmits()),
             waits,
             flow_index: FlowIndex::default(),
         };

@@ -138,6 +138,9 @@ impl<A: Actors> Network<A> {
         let occupancy = &self.switches[number as usize].occupancy;
         occupancy.fetch_ingress(slot.place.ingress, slot.place.class);
         occupancy.fetch_egress(slot.place.egress, slot.place.queue);
+        if self.world.probes.loads.count() {
+            self.world.probes.loads.fetch(port as usize);
+        }
         if self.world.probes.needs_owner() {
             self.world.probes.flow_index.fetch(slot.pkt.flow);
         }
@@ -157,6 +160,9 @@ impl<A: Actors> Network<A> {
         if let Some(head) = p.head() {
             self.world.slab.fetch(head);
             self.world.slab.fetch_link(head);
+            if self.world.probes.needs_owner() {
+                self.world.slab.fetch_whole(head);
+            }
         }
     }
 

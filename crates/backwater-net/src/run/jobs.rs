@@ -217,7 +217,7 @@ impl<A: Actors> View<'_, A> {
         for (node, first) in fabric.first_port.iter().enumerate() {
             for (local, (peer, _)) in fabric.neighbours[node].iter().enumerate() {
                 let number = first + local as u32;
-                let loads = (0u32..).zip(self.part_of_port(number).world.probes.loads.at(number as usize));
+                let loads = self.part_of_port(number).world.probes.loads.at(number as usize);
                 for (group, &Load { frames, bytes, payload }) in loads.filter(|(_, load)| load.frames > 0) {
                     let (node, port, peer) = (NodeId(node as u32), Port(local as u16), NodeId(*peer));
                     let (job, step) = jobs.list[jobs.of_group[group as usize] as usize].job.labels(group);

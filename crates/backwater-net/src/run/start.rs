@@ -104,8 +104,9 @@ impl<A: Actors> Network<A> {
         let ds = DsField::new(Dscp::of(queue), if spec.ect { Ecn::Ect } else { Ecn::NotEct });
         let transport = Sender::new(self.world.rules.transport.recovery, kept);
         let left = self.world.rules.confinement.place(spec.group, spec.class);
+        let step = self.world.probes.loads.mark(spec.group);
         let mut flow =
-            SendFlow { path, stream, left, kept, ..SendFlow::new(spec, nic, hash, ds, self.world.now, transport) };
+            SendFlow { path, stream, left, kept, step, ..SendFlow::new(spec, nic, hash, ds, self.world.now, transport) };
         if flow.is_empty()
             && let Some(sender) = &mut flow.transport
         {
@@ -118,14 +119,14 @@ impl<A: Actors> Network<A> {
         self.note_begin(spec);
         let reference = FlowRef { slot, tag };
         self.world.fabric.paths.put_in(reference, behind, path, back);
+        if self.world.probes.needs_owner() {
+            self.world.probes.flow_index.begin(reference, FlowTag { id: spec.id, group: spec.group });
+        }
         if unknown {
             return slot;
         }
         self.choose_recv_nic(slot, behind);
         self.count_in(slot as usize);
-        if self.world.probes.needs_owner() {
-            self.world.probes.flow_index.begin(reference, FlowTag { id: spec.id, group: spec.group });
-        }
         self.ask_once(slot, hash);
         if !self.is_here(spec.src) {
             return slot;

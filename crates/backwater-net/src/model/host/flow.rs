@@ -44,6 +44,8 @@ pub(crate) struct SendFlow {
     pub live: bool,
     /// The mechanisms that leave it alone: [`crate::model::confinement::Confinement::at`].
     pub left: u8,
+    /// For its packets: the step of a job to which they count.
+    pub step: u8,
     /// Hash of the identity: path and tie-breaks follow from it.
     pub hash: u64,
     /// \[bytes\] payload made available, sent, acknowledged
@@ -195,6 +197,7 @@ impl SendFlow {
             status: Status::Idle,
             live: true,
             left: 0,
+            step: 0,
             behind: NO_FLOW,
             tag: (hash >> 16) as u32,
             hash,

@@ -302,6 +302,7 @@ impl<N: NicSide, F: FlowSide> NodeCx<'_, Interface<'_, N, F>> {
             body: Body::Data(DataHeader { src: flow.src, payload, offset, ev: 0, flags: 0 }),
             class: flow.class,
             ds: flow.ds,
+            step: flow.step,
         };
         flow.sent = flow.sent.max(offset + u64::from(payload));
         flow.packets += 1;

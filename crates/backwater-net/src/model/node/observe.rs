@@ -18,9 +18,9 @@ where
     #[inline(never)]
     pub(crate) fn count_load(&mut self, port: u16, pkt: Ix) {
         let global = self.global(port) as usize;
-        let header = &self.world.slab[pkt].pkt;
-        let Some(met) = self.world.probes.flow_index.find(header.flow) else { return };
-        let Some(load) = self.world.probes.loads.load(global, met.group) else { return };
+        let (header, probes) = (&self.world.slab[pkt].pkt, &mut self.world.probes);
+        let group = || probes.flow_index.find(header.flow).map(|met| met.group);
+        let Some(load) = probes.loads.load(global, header.step, group) else { return };
         load.frames += 1;
         load.bytes += u64::from(header.size);
         load.payload += header.data().map_or(0, |data| u64::from(data.payload));

@@ -353,6 +353,8 @@ pub struct Packet {
     pub class: Class,
     /// DS field. An ACK carries the data packet's mark.
     pub ds: DsField,
+    /// The step of a job to which it counts ([`crate::model::probe::Loads`]).
+    pub(crate) step: u8,
     /// Its kind, with the header of that kind.
     pub body: Body,
     /// The flow that it belongs to; for control frames, the flow that they name.
@@ -388,6 +390,7 @@ impl Packet {
             hop: 0,
             class,
             ds: DsField::new(Dscp::of(class), Ecn::NotEct),
+            step: 0,
             body: Body::Control(header),
         }
     }

@@ -32,7 +32,7 @@ pub(crate) struct Probes {
 impl Probes {
     /// Returns whether probes need the owner of a packet.
     pub fn needs_owner(&self) -> bool {
-        self.waits.is_some() || self.loads.count()
+        self.waits.is_some() || self.loads.looks_up()
     }
 }
 
