@@ -431,6 +431,11 @@ pub struct SwitchParams {
 }
 
 impl SwitchParams {
+    /// The latency that a frame spends before any counter sees it.
+    pub(crate) fn latency_before_counters(&self) -> Time {
+        if self.latency_at == LatencyAt::Input { self.latency } else { Time::ZERO }
+    }
+
     /// Packet memory of one unit of `buffer_per`. If queues have memories of their own: the least of those of `classes` (a bit each), or of
     /// all if `classes` is empty.
     pub fn buffer_of(&self, classes: u8) -> Bytes {

@@ -3,7 +3,7 @@
 use super::jobs::Jobs;
 use super::messages::Messages;
 use super::{Actors, Awaited, Network};
-use crate::config::{LatencyAt, SwitchParams};
+use crate::config::SwitchParams;
 use crate::model::confinement::Confinement;
 use crate::model::event::Event;
 use crate::model::hooks::{Home, MechanismId, NicShape, SwitchShape};
@@ -83,10 +83,7 @@ impl<A: Actors> Network<A> {
             let peer = fabric.node_at(port.peer);
             match fabric.switch_of[peer as usize] {
                 u32::MAX => port.rest.peer_queues = spec.queues,
-                switch => {
-                    let params: &SwitchParams = &spec.switches[switch as usize];
-                    port.peer_latency = if params.latency_at == LatencyAt::Input { params.latency } else { Time::ZERO };
-                }
+                switch => port.peer_latency = spec.switches[switch as usize].latency_before_counters(),
             }
         }
         if let Some(steering) = spec.actors.steering() {

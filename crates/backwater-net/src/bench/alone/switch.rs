@@ -51,7 +51,9 @@ fn switch(params: &SwitchParams) -> LoneSwitch {
             port_buffer: None,
         };
         let mut switch = Switch::new(0, 0, Home::new(shape, 1, 1), params, 0, Absent);
-        switch.set_up_ports(params, ports);
+        let (own, ends) = ports.split_at_mut(LINKS);
+        switch.set_up_ports(params, own);
+        ends.iter_mut().for_each(|port| port.peer_latency = params.latency_before_counters());
         switch
     })
 }
