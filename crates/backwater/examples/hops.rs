@@ -58,7 +58,7 @@ const CASES: [Case; 12] = [
     Case { name: "prefill-2048", length: 1800, rounds: 1, build: prefill_2048 },
     // Tokens of a GPU.
     Case { name: "dispatch-8192", length: 20, rounds: 1, build: |tokens| dispatch(4, tokens) },
-    Case { name: "dispatch-100k", length: 282, rounds: 0, build: |tokens| dispatch(49, tokens) },
+    Case { name: "dispatch-100k", length: 470, rounds: 0, build: |tokens| dispatch(49, tokens) },
 ];
 
 fn main() {

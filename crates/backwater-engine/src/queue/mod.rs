@@ -117,6 +117,9 @@ pub struct EventQueue<T> {
     far: BinaryHeap<Reverse<Far<T>>>,
     /// Time of the heap's first event.
     far_next: u64,
+    /// Events since the density was reviewed.
+    since_review: u64,
+    /// Buckets among these, and their events, without those of many simultaneous events.
     drains: u32,
     drained: u64,
     far_pushes: u64,
@@ -152,6 +155,7 @@ impl<T: Copy> EventQueue<T> {
             wheel_len: 0,
             far: BinaryHeap::new(),
             far_next: u64::MAX,
+            since_review: 0,
             drains: 0,
             drained: 0,
             far_pushes: 0,
@@ -288,10 +292,17 @@ impl<T: Copy> EventQueue<T> {
             self.take_next();
             return true;
         }
-        if self.drained >= REVIEW {
+        if self.since_review >= REVIEW.max(4 * self.wheel_len as u64) {
             self.review();
+            // A wider bucket reaches further, in the heap, too.
+            if self.far_next >> self.shift <= self.bucket {
+                self.drain_far();
+            }
+            if self.left == 0 && !self.rest.is_empty() {
+                self.take_next();
+            }
             if self.left != 0 {
-                return true; // a wider bucket reaches further
+                return true;
             }
         }
         let near = self.next_occupied().unwrap_or(u64::MAX);
@@ -306,8 +317,13 @@ impl<T: Copy> EventQueue<T> {
         if far == self.bucket {
             self.drain_far();
         }
-        self.drains += 1;
-        self.drained += (self.left + self.rest.len()) as u64;
+        let events = self.left + self.rest.len();
+        self.since_review += events as u64;
+        // Simultaneous events share a bucket of any width.
+        if events <= AT_HAND || self.rest.first().map(|slot| slot.time) != self.rest.last().map(|slot| slot.time) {
+            self.drains += 1;
+            self.drained += events as u64;
+        }
         if self.left == 0 {
             self.take_next();
         }
@@ -416,7 +432,7 @@ impl<T: Copy> EventQueue<T> {
     #[cold]
     fn drain_far(&mut self) {
         let mut number = 0;
-        while self.far.peek().is_some_and(|Reverse(Far(s))| s.time >> self.shift == self.bucket) {
+        while self.far.peek().is_some_and(|Reverse(Far(s))| s.time >> self.shift <= self.bucket) {
             let Some(Reverse(Far(slot))) = self.far.pop() else { break };
             number += 1;
             if number <= FEW && self.rest.is_empty() {
@@ -475,8 +491,8 @@ impl<T: Copy> EventQueue<T> {
     /// Fits the bucket width to the density of events since the last review.
     #[cold]
     fn review(&mut self) {
-        let mean = self.drained / u64::from(self.drains.max(1));
-        let far_share = self.far_pushes * 16 > self.drained;
+        let mean = self.drained.checked_div(self.drains.into()).unwrap_or(*DENSITY.start());
+        let far_share = self.far_pushes * 16 > self.since_review;
         let shift = if far_share {
             (self.least_shift, self.refused) = (self.shift + 1, 0);
             self.shift + 1
@@ -488,7 +504,7 @@ impl<T: Copy> EventQueue<T> {
             self.shift
         }
         .min(WIDEST);
-        (self.drains, self.drained, self.far_pushes) = (0, 0, 0);
+        (self.since_review, self.drains, self.drained, self.far_pushes) = (0, 0, 0, 0);
         if shift == self.shift {
             return;
         }
@@ -505,8 +521,13 @@ impl<T: Copy> EventQueue<T> {
         self.shift = shift;
         self.bucket = reached >> shift;
         for s in pending.into_iter().rev() {
-            self.push(Time(s.time), s.order, s.data);
+            if s.time >> shift <= self.bucket {
+                self.rest.push(s);
+            } else {
+                self.push(Time(s.time), s.order, s.data);
+            }
         }
+        self.rest.sort_by_key(|slot| Reverse(slot.key()));
     }
 
     /// The events in the wheel, bucket by bucket, each time the event pushed last first.
@@ -523,7 +544,8 @@ impl<T: Copy> EventQueue<T> {
 /// Loading keeps the order of equal events: each returns to its place.
 impl<T: Copy + Serialize + DeserializeOwned> State for EventQueue<T> {
     fn save(&self, to: &mut Saver) {
-        to.put(&(self.shift, self.bucket, self.drains, self.drained, self.far_pushes, self.least_shift, self.refused));
+        to.put(&(self.shift, self.bucket, self.least_shift, self.refused));
+        to.put(&(self.since_review, self.drains, self.drained, self.far_pushes));
         let saved = |slot: &Slot<T>| (slot.time, slot.order, slot.data);
         for sorted in [&self.current[..self.left], &self.rest] {
             to.put(&sorted.iter().map(saved).collect::<Vec<_>>());
@@ -534,8 +556,8 @@ impl<T: Copy + Serialize + DeserializeOwned> State for EventQueue<T> {
 
     fn load(&mut self, from: &mut Loader<'_>) -> Result<(), Unfit> {
         *self = EventQueue::new();
-        (self.shift, self.bucket, self.drains, self.drained, self.far_pushes, self.least_shift, self.refused) =
-            from.take()?;
+        (self.shift, self.bucket, self.least_shift, self.refused) = from.take()?;
+        (self.since_review, self.drains, self.drained, self.far_pushes) = from.take()?;
         if self.shift > WIDEST {
             return Err(Unfit::new("buckets of events are wider than any"));
         }

@@ -99,3 +99,21 @@ fn adapts_to_density() {
         assert_eq!(queue.len(), 64);
     }
 }
+
+/// A wider bucket reaches events of the heap, too. Buckets of 2048 ps: at time 0 the bucket 4097 is beyond the wheel; when the bucket 4096
+/// has been handled, buckets become 4096 ps wide, and the next one begins with what is in the heap.
+#[test]
+fn a_wider_bucket_reaches_the_heap() {
+    let mut queue = EventQueue::new();
+    let begin = |bucket: u64| bucket * 2048;
+    queue.push(Time(0), 0, "first");
+    queue.push(Time(begin(4097) + 100), 0, "far");
+    queue.push(Time(begin(4000)), 0, "near");
+    assert_eq!([queue.pop().unwrap().2, queue.pop().unwrap().2], ["first", "near"]);
+    queue.push(Time(begin(4096)), 0, "before");
+    queue.push(Time(begin(4097) + 500), 0, "in the wheel");
+    assert_eq!((queue.pop().unwrap().2, queue.far.len()), ("before", 1));
+    (queue.since_review, queue.far_pushes) = (REVIEW, REVIEW);
+    assert_eq!([queue.pop().unwrap().2, queue.pop().unwrap().2], ["far", "in the wheel"]);
+    assert_eq!(queue.shift, 12);
+}

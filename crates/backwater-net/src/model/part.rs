@@ -29,7 +29,7 @@ pub(crate) struct Ownership {
 
 impl Ownership {
     /// A network that is one part.
-    pub const WHOLE: Ownership = 
+    pub const WHOLE: Ownership =
         Ownership { nodes: Vec::new(), ports: Vec::new(), switches: Vec::new(), hosts: Vec::new() };
 
     pub fn of_port(&self, port: u32) -> usize {

@@ -201,7 +201,11 @@ impl<A: Actors> Network<A> {
         if header.is_mac() || latency == Time::ZERO {
             return true;
         }
-        self.world.queue.push(self.world.now + latency, order(2, header.uid), Event::Arrive { port, pkt, egress: NO_PORT });
+        self.world.queue.push(
+            self.world.now + latency,
+            order(2, header.uid),
+            Event::Arrive { port, pkt, egress: NO_PORT },
+        );
         false
     }
 

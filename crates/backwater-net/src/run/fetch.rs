@@ -130,7 +130,10 @@ impl<A: Actors> Network<A> {
         let number = match p.belongs {
             Belongs::Switch(number) => number,
             Belongs::Host(nic) => {
-                return self.hosts[nic as usize].next_ready().into_iter().for_each(|slot| self.tables.flows.fetch_sending(slot));
+                return self.hosts[nic as usize]
+                    .next_ready()
+                    .into_iter()
+                    .for_each(|slot| self.tables.flows.fetch_sending(slot));
             }
         };
         let leaving = if p.release_at_end { Some(p.current) } else { p.head() };

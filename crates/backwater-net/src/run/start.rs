@@ -105,8 +105,14 @@ impl<A: Actors> Network<A> {
         let transport = Sender::new(self.world.rules.transport.recovery, kept);
         let left = self.world.rules.confinement.place(spec.group, spec.class);
         let step = self.world.probes.loads.mark(spec.group);
-        let mut flow =
-            SendFlow { path, stream, left, kept, step, ..SendFlow::new(spec, nic, hash, ds, self.world.now, transport) };
+        let mut flow = SendFlow {
+            path,
+            stream,
+            left,
+            kept,
+            step,
+            ..SendFlow::new(spec, nic, hash, ds, self.world.now, transport)
+        };
         if flow.is_empty()
             && let Some(sender) = &mut flow.transport
         {

@@ -4,11 +4,11 @@ use super::{At, Job, State};
 use crate::model::packet::HostId;
 use crate::record::{CollectiveRow, Release, TransferRow};
 use crate::units::Bytes;
-use crate::workload::{Due, Group};
 use crate::workload::flow_spec::FlowSpec;
 use crate::workload::job::transfer::Transfer;
 use crate::workload::job::tree::Tree;
 use crate::workload::job::{Exchange, Routing, Work, experts};
+use crate::workload::{Due, Group};
 use backwater_engine::{Time, rng};
 use std::collections::{BTreeMap, VecDeque};
 use std::sync::Arc;
@@ -135,7 +135,8 @@ impl Job {
     fn transfer(&mut self, at: At, transfer: Transfer, after: &Release, now: Time, due: &mut Due) -> bool {
         let ranks = self.ranks(at);
         let (from, to) = (ranks[transfer.from as usize], ranks[transfer.to as usize]);
-        let (src, dst, local) = (self.host(at, from), self.host(at, to), self.spec.server(from) == self.spec.server(to));
+        let (src, dst, local) =
+            (self.host(at, from), self.host(at, to), self.spec.server(from) == self.spec.server(to));
         let (group, id) = (self.group_of(at), self.flow_id(at, transfer.index));
         let step = self.plan.tasks[at.task as usize].step as usize;
         let wire = self.links.packets[step].on_wire(transfer.bytes);
