@@ -454,7 +454,7 @@ impl<T: Copy> EventQueue<T> {
     /// The next bucket with an event in the wheel.
     #[inline(always)]
     fn next_occupied(&self) -> Option<u64> {
-        // The first one behind the current bucket; if there is none, the search wraps to the beginning of the wheel.
+        // The first one behind the current bucket; behind the end of the wheel the search goes on at its beginning.
         let start = (self.bucket + 1) as usize % BUCKETS;
         let found = self.occupied_from(start).or_else(|| self.occupied_from(0))?;
         Some(self.bucket + 1 + ((found + BUCKETS - start) % BUCKETS) as u64)

@@ -1,6 +1,6 @@
 //! A part of a network that is simulated in parts: its nodes, and what it sends to the other parts.
 //!
-//! Each part has its own nodes and handles their events. Of the others it knows how they are cabled ([`Facts`]). Parts exchange values: no
+//! Each part has its own nodes and handles their events. It also knows how the others are cabled ([`Facts`]). Parts exchange values: no
 //! part reads another's memory. Slots of flows are the same in all parts, since each starts all flows in the same order.
 
 use crate::model::hooks::attachment::Attachment;
@@ -48,7 +48,7 @@ fn of(all: &[u16], at: u32) -> usize {
     all.get(at as usize).map_or(0, |part| usize::from(*part))
 }
 
-/// What is known of a port wherever it is.
+/// The facts about a port that every part knows.
 #[derive(Clone, Copy)]
 pub(crate) struct Facts {
     pub belongs: Belongs,
@@ -69,7 +69,7 @@ impl Facts {
 pub(crate) struct Part {
     pub me: usize,
     pub owners: Arc<Ownership>,
-    /// Of the ports of all parts.
+    /// The facts about all ports, by number.
     pub facts: Arc<Vec<Facts>>,
     /// Latencies of all switches.
     pub latencies: Arc<Vec<Time>>,

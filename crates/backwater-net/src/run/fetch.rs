@@ -104,7 +104,7 @@ impl<A: Actors> Network<A> {
         }
     }
 
-    /// What a packet needs whose egress did not follow from where it came.
+    /// The data for a packet whose egress its event does not name.
     #[inline(never)]
     fn fetch_unknown(&self, switch: &Switch<A::Switch>, pkt: Ix) {
         if let Some(egress) = self.egress(switch.number, pkt) {

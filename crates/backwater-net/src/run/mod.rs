@@ -386,7 +386,7 @@ impl<A: Actors> Network<A> {
         self.world.fabric.node_of(port.belongs)
     }
 
-    /// What is known of a port, in this part or another.
+    /// The facts about a port, in this part or another.
     #[inline]
     fn facts(&self, port: u32) -> Facts {
         match (self.ports.get(port as usize), &self.world.part) {

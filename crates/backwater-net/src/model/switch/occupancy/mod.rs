@@ -58,7 +58,7 @@ struct Total {
     above: u64,
 }
 
-/// What decides about [`Total::above`].
+/// The values that decide about [`Total::above`].
 #[derive(Clone, Copy, Debug, Default, serde::Serialize, serde::Deserialize)]
 struct Most {
     most: u64,
@@ -66,7 +66,7 @@ struct Most {
     level: u64,
 }
 
-/// What a frame touches of a port as its ingress, or as its egress, if it is of the usual class: a cache line.
+/// The fields that a frame of the usual class touches at its ingress, or at its egress: a cache line.
 #[derive(Clone, Copy, Debug, Default, serde::Serialize, serde::Deserialize)]
 #[repr(C, align(64))]
 struct Side<A> {
@@ -82,7 +82,7 @@ struct Side<A> {
 struct Counts {
     ingress: Side<Ingress>,
     egress: Side<Egress>,
-    /// Of the other classes.
+    /// The accounts of the other classes.
     others: [(Ingress, Egress); CLASSES - 1],
     most_ingress: Most,
     most_egress: Most,
