@@ -339,6 +339,13 @@ pub enum LatencyAt {
     Output,
 }
 
+impl LatencyAt {
+    /// The share of a switch's latency that a frame spends before any counter sees it.
+    pub(crate) fn before_counters(self, latency: Time) -> Time {
+        if self == LatencyAt::Input { latency } else { Time::ZERO }
+    }
+}
+
 /// When a departing frame leaves the counters.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 #[serde(rename_all = "kebab-case")]
@@ -433,7 +440,7 @@ pub struct SwitchParams {
 impl SwitchParams {
     /// The latency that a frame spends before any counter sees it.
     pub(crate) fn latency_before_counters(&self) -> Time {
-        if self.latency_at == LatencyAt::Input { self.latency } else { Time::ZERO }
+        self.latency_at.before_counters(self.latency)
     }
 
     /// Packet memory of one unit of `buffer_per`. If queues have memories of their own: the least of those of `classes` (a bit each), or of

@@ -14,7 +14,7 @@ use crate::state::{Loader, Saver, State, Unfit};
 use crate::{Time, fetch};
 use serde::Serialize;
 use serde::de::DeserializeOwned;
-use sort::{insert, sort_pieces};
+use sort::{begins, insert, sort_pieces};
 use std::cmp::Reverse;
 use std::collections::BinaryHeap;
 
@@ -401,11 +401,7 @@ impl<T: Copy> EventQueue<T> {
             slots[..within].iter().for_each(|slot| ends[piece(slot)] += 1);
             (within, chunk) = (CHUNK, self.before[chunk as usize]);
         }
-        let (mut sum, mut largest) = (0, 0);
-        for end in &mut ends {
-            largest = largest.max(*end);
-            sum += std::mem::replace(end, sum);
-        }
+        let (sum, largest) = begins(&mut ends);
         if sorted.len() < sum as usize {
             sorted.resize(sum as usize, self.chunks[bucket.chunk as usize][0]);
         }

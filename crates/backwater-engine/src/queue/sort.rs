@@ -33,6 +33,17 @@ fn sort_in<T: Copy>(events: &mut [Slot<T>], from: usize) {
     }
 }
 
+/// Turns the sizes of pieces into where they begin. Returns the sum and the largest of the sizes.
+#[inline(always)]
+pub(super) fn begins(sizes: &mut [u32]) -> (u32, u32) {
+    let (mut sum, mut largest) = (0, 0);
+    for size in sizes {
+        largest = largest.max(*size);
+        sum += std::mem::replace(size, sum);
+    }
+    (sum, largest)
+}
+
 /// Sorts events that lie in the right pieces, which end at `ends`; the largest has so many events. `spare` is memory for it.
 #[inline(always)]
 pub(super) fn sort_pieces<T: Copy>(events: &mut [Slot<T>], ends: &[u32], largest: u32, spare: &mut Vec<Slot<T>>) {
@@ -59,10 +70,7 @@ fn sort<T: Copy>(events: &mut [Slot<T>], spare: &mut Vec<Slot<T>>) {
     let piece = |slot: &Slot<T>| PIECES - 1 - ((slot.order - least) >> width) as usize % PIECES;
     let mut ends = [0u32; PIECES];
     events.iter().for_each(|slot| ends[piece(slot)] += 1);
-    let mut sum = 0;
-    for end in &mut ends {
-        sum += std::mem::replace(end, sum);
-    }
+    begins(&mut ends);
     spare.clear();
     spare.extend_from_slice(events);
     for slot in spare.iter() {

@@ -254,35 +254,21 @@ impl Fabric {
     /// The ports of the nodes for which `is_here` returns true, with their numbers.
     pub fn ports(&self, seed: u64, clock: Option<Time>, is_here: impl Fn(u32) -> bool) -> Vec<(u32, Port)> {
         let mut ports = Vec::new();
-        let mut nics = 0;
-        for (node, ends) in (0u32..).zip(self.graph.ports().unwrap_or_default()) {
-            let switch = self.switch_of[node as usize];
-            let first_nic = nics;
-            nics += if switch == u32::MAX { ends.len() as u32 } else { 0 };
-            if !is_here(node) {
-                continue;
-            }
+        let nodes = (0u32..).zip(self.graph.ports().unwrap_or_default());
+        for (node, ends) in nodes.filter(|(node, _)| is_here(*node)) {
             for (local, end) in (0u32..).zip(&ends) {
-                let belongs = match switch {
-                    u32::MAX => Belongs::Host(first_nic + local),
-                    switch => Belongs::Switch(switch),
-                };
                 let link = &self.graph.links[end.link as usize];
-                let (number, here) = (self.first_port[node as usize] + local, NodeId(node));
-                let peer = self.first_port[end.peer.0 as usize] + u32::from(end.peer_port.0);
-                let mut port = Port::new(belongs, local as u16, peer, link.rate_from(here), link.delay, clock);
+                let number = self.first_port[node as usize] + local;
+                let mut port = Port::new(self.facts_at(node, local, end, clock), local as u16);
                 port.rest.pause_requests.count_at(link.rate_from(end.peer));
-                if self.switch_of[end.peer.0 as usize] != u32::MAX {
-                    port.peer_first = self.first_port[end.peer.0 as usize];
-                }
-                if link.loss_from(here) > 0.0 {
+                if link.loss_from(NodeId(node)) > 0.0 {
                     let faults = port.faults(|| LinkFaults::new(rng::stream(seed, LINK_LOSS, u64::from(number))));
-                    faults.loss.push((None, link.loss_from(here)));
+                    faults.loss.push((None, link.loss_from(NodeId(node))));
                 }
                 if !link.up {
                     port.set_up(false);
                 }
-                if matches!(belongs, Belongs::Host(_)) && ends.len() > 1 {
+                if matches!(port.belongs, Belongs::Host(_)) && ends.len() > 1 {
                     port.share_host();
                 }
                 ports.push((number, port));
@@ -291,27 +277,28 @@ impl Fabric {
         ports
     }
 
-    /// What all parts know of the ports of others, by number.
+    /// The facts about all ports, by number.
     pub fn facts(&self, clock: Option<Time>) -> Vec<Facts> {
-        let mut facts = Vec::new();
-        let mut nics = 0;
-        for (node, ends) in (0u32..).zip(self.graph.ports().unwrap_or_default()) {
-            for end in &ends {
-                let link = &self.graph.links[end.link as usize];
-                let belongs = match self.switch_of[node as usize] {
-                    u32::MAX => Belongs::Host(nics),
-                    switch => Belongs::Switch(switch),
-                };
-                nics += u32::from(matches!(belongs, Belongs::Host(_)));
-                facts.push(Facts {
-                    belongs,
-                    peer: self.first_port[end.peer.0 as usize] + u32::from(end.peer_port.0),
-                    delay: link.delay,
-                    serialiser: Serialiser::new(link.rate_from(NodeId(node)), clock),
-                });
-            }
+        let nodes = (0u32..).zip(self.graph.ports().unwrap_or_default());
+        let of_node = |(node, ends): (u32, Vec<PortEnd>)| {
+            let facts = (0u32..).zip(&ends).map(|(local, end)| self.facts_at(node, local, end, clock));
+            facts.collect::<Vec<_>>()
+        };
+        nodes.flat_map(of_node).collect()
+    }
+
+    fn facts_at(&self, node: u32, local: u32, end: &PortEnd, clock: Option<Time>) -> Facts {
+        let link = &self.graph.links[end.link as usize];
+        let belongs = match self.switch_of[node as usize] {
+            u32::MAX => Belongs::Host(self.first_nic[self.host_node.partition_point(|host| *host < node)] + local),
+            switch => Belongs::Switch(switch),
+        };
+        Facts {
+            belongs,
+            peer: self.first_port[end.peer.0 as usize] + u32::from(end.peer_port.0),
+            delay: link.delay,
+            serialiser: Serialiser::new(link.rate_from(NodeId(node)), clock),
         }
-        facts
     }
 
     /// The node of a port.

@@ -79,11 +79,17 @@ impl<A: Actors> Network<A> {
             switch.set_up_ports(params, ports.of_node(numbers));
             switches.push((s, switch));
         }
+        let wide = ports.iter().len() >= super::fetch::WIDE;
         for port in ports.iter_mut() {
             let peer = fabric.node_at(port.peer);
             match fabric.switch_of[peer as usize] {
                 u32::MAX => port.rest.peer_queues = spec.queues,
-                switch => port.peer_latency = spec.switches[switch as usize].latency_before_counters(),
+                switch => {
+                    port.peer_latency = spec.switches[switch as usize].latency_before_counters();
+                    if wide {
+                        port.peer_first = fabric.first_port[peer as usize];
+                    }
+                }
             }
         }
         if let Some(steering) = spec.actors.steering() {
@@ -163,7 +169,7 @@ impl<A: Actors> Network<A> {
             shared,
             labels: spec.groups.clone(),
             sampled_bytes: vec![0; if is_part { 0 } else { all_ports }],
-            wide: ports.iter().len() >= super::fetch::WIDE,
+            wide,
             ports,
             switches,
             hosts,

@@ -1,7 +1,6 @@
 //! Faults: frames lost on a link, links that fail, rates that change, slow receivers, pause storms.
 
 use super::{Actors, Network, on_node};
-use crate::config::LatencyAt;
 use crate::model::event::{Event, NO_PORT, order};
 use crate::model::hooks::{LinkSide, MechanismId, PauseStyle};
 use crate::model::host::{Limit, PORT};
@@ -214,7 +213,7 @@ impl<A: Actors> Network<A> {
         match self.ports[port as usize].belongs {
             Belongs::Switch(switch) => {
                 let switch = &self.switches[switch as usize];
-                if switch.latency_at == LatencyAt::Input { switch.latency } else { Time::ZERO }
+                switch.latency_at.before_counters(switch.latency)
             }
             Belongs::Host(_) => Time::ZERO,
         }

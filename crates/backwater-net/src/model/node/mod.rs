@@ -221,7 +221,7 @@ where
             self.world.totals.last_frame = self.world.now;
         }
         let (peer, at_end) = (p.peer, p.release_at_end);
-        let known = header.path == PathRef::KNOWN && p.peer_first != NO_PORT;
+        let known = p.peer_first != NO_PORT && header.path == PathRef::KNOWN;
         let egress = match known {
             true => p.peer_first + u32::from(self.world.fabric.ecmp_paths.port(header.entropy, header.hop)),
             false => NO_PORT,

@@ -18,9 +18,10 @@ pub(crate) use turns::highest;
 use crate::model::event::NO_PORT;
 use crate::model::hooks::MechanismSet;
 use crate::model::packet::{CLASSES, Control, USUAL, among_others};
+use crate::model::part::Facts;
 use crate::model::slab::{Fifo, Ix, NIL, Slab};
 use crate::record::PortStats;
-use crate::units::{Rate, Serialiser};
+use crate::units::Serialiser;
 use backwater_engine::{Fingerprint, Time};
 use gates::PausedByPeer;
 use in_order::InOrder;
@@ -99,7 +100,7 @@ pub(crate) struct Port {
     pub local: u16,
     /// Flags for the end of the packet on the wire; 0: no special treatment.
     pub wire: u8,
-    /// The first port of the switch at the other end, or [`NO_PORT`].
+    /// In a large network: the first port of the switch at the other end, for prefetching. Otherwise [`NO_PORT`].
     #[state(fixed)]
     pub peer_first: u32,
     #[state(fixed)]
@@ -179,7 +180,8 @@ pub(crate) struct Rest {
 }
 
 impl Port {
-    pub fn new(belongs: Belongs, local: u16, peer: u32, rate: Rate, delay: Time, clock: Option<Time>) -> Port {
+    /// The idle port of this number within its node.
+    pub fn new(Facts { belongs, peer, delay, serialiser }: Facts, local: u16) -> Port {
         let sub_queues = match belongs {
             Belongs::Switch(_) => 0,
             Belongs::Host(_) => CLASSES,
@@ -193,7 +195,7 @@ impl Port {
             waits: 0,
             mac: VecDeque::new(),
             shut: [0; CLASSES + 1],
-            pause_requests: PauseRequests::at(rate),
+            pause_requests: PauseRequests::at(serialiser.rate()),
             paused: PausedByPeer::default(),
             faults: None,
             replay: None,
@@ -229,7 +231,7 @@ impl Port {
             usual: Fifo::default(),
             others: [Fifo::default(); CLASSES - 1],
             usual_express: Fifo::default(),
-            serialiser: Serialiser::new(rate, clock),
+            serialiser,
             tx_frames: 0,
             tx_data_frames: 0,
             tx_bytes: 0,

@@ -178,13 +178,15 @@ mod tests {
     use crate::bench::data;
     use crate::model::hooks::MechanismId;
     use crate::model::packet::{Class, HostId};
+    use crate::model::part::Facts;
     use crate::model::port::queues::HostQueues;
     use crate::model::port::{Belongs, express};
     use crate::model::slab::Fifo;
-    use crate::units::Rate;
+    use crate::units::{Rate, Serialiser};
 
     fn nic() -> Port {
-        Port::new(Belongs::Host(0), 0, 1, Rate::gbps(100), Time::ZERO, None)
+        let serialiser = Serialiser::new(Rate::gbps(100), None);
+        Port::new(Facts { belongs: Belongs::Host(0), peer: 1, delay: Time::ZERO, serialiser }, 0)
     }
 
     /// One packet in each of 32 queues: they leave by falling numbers, and the four of the class whose gate is shut stay.

@@ -6,14 +6,15 @@
 //! their own. For a class with headroom the three are one account for each (ingress, class), whose headroom drains first, whichever frame
 //! leaves; otherwise exactly a frame's own charge is released.
 
+mod counts;
+
 use super::isolated::IsolatedBytes;
 use crate::config::{Architecture, BufferPer, SwitchParams};
 use crate::model::hooks::levels::{Account, Levels};
 use crate::model::hooks::place::{IsolationQueue, Place};
-use crate::model::packet::{CLASSES, Class, Port, Queue, among_others};
+use crate::model::packet::{CLASSES, Class, Port, Queue};
 use crate::units::{Bytes, Rate};
-use backwater_engine::state::{Loader, Saver, Unfit};
-use backwater_engine::{State, fetch};
+use counts::{Counts, Shared};
 
 /// The memory to which a frame was charged.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, serde::Serialize, serde::Deserialize)]
@@ -24,108 +25,6 @@ pub(crate) enum Pool {
     Aggregate,
 }
 
-/// One account, and the levels beside its counter: counting a frame touches both anyway.
-#[derive(Clone, Copy, Debug, Default, serde::Serialize, serde::Deserialize)]
-struct Counter {
-    bytes: u64,
-    /// See [`Levels`].
-    #[serde(skip)]
-    above: u64,
-    #[serde(skip)]
-    below: u64,
-}
-
-#[derive(Clone, Copy, Debug, Default, serde::Serialize, serde::Deserialize)]
-struct Ingress {
-    all: Counter,
-    /// The bytes in headroom, out of all bytes.
-    headroom: u64,
-}
-
-#[derive(Clone, Copy, Debug, Default, serde::Serialize, serde::Deserialize)]
-struct Egress {
-    all: Counter,
-    /// See [`Levels`].
-    #[serde(skip)]
-    left: u64,
-}
-
-/// \[bytes\] of a whole port, and a level above which something looks: a mechanism's level, or the largest value so far.
-#[derive(Clone, Copy, Debug, Default, serde::Serialize, serde::Deserialize)]
-struct Total {
-    bytes: u64,
-    #[serde(skip)]
-    above: u64,
-}
-
-/// The values that decide about [`Total::above`].
-#[derive(Clone, Copy, Debug, Default, serde::Serialize, serde::Deserialize)]
-struct Most {
-    most: u64,
-    #[serde(skip)]
-    level: u64,
-}
-
-/// The fields that a frame of the usual class touches at its ingress, or at its egress: a cache line.
-#[derive(Clone, Copy, Debug, Default, serde::Serialize, serde::Deserialize)]
-#[repr(C, align(64))]
-struct Side<A> {
-    total: Total,
-    /// The memory of this ingress, or this egress, if each has its own.
-    own: Shared,
-    usual: A,
-}
-
-/// Counters of one port.
-#[derive(Clone, Copy, Debug, Default, serde::Serialize, serde::Deserialize)]
-#[repr(C, align(64))]
-struct Counts {
-    ingress: Side<Ingress>,
-    egress: Side<Egress>,
-    /// The accounts of the other classes.
-    others: [(Ingress, Egress); CLASSES - 1],
-    most_ingress: Most,
-    most_egress: Most,
-}
-
-const _: () = assert!(size_of::<Side<Ingress>>() == 64 && size_of::<Side<Egress>>() == 64, "a cache line each");
-
-impl Counts {
-    #[inline(always)]
-    fn ingress(&self, class: Class) -> &Ingress {
-        self.others.get(among_others(usize::from(class.0))).map_or(&self.ingress.usual, |(ingress, _)| ingress)
-    }
-
-    #[inline(always)]
-    fn ingress_mut(&mut self, class: Class) -> &mut Ingress {
-        match self.others.get_mut(among_others(usize::from(class.0))) {
-            Some((ingress, _)) => ingress,
-            None => &mut self.ingress.usual,
-        }
-    }
-
-    #[inline(always)]
-    fn egress(&self, queue: Queue) -> &Egress {
-        self.others.get(among_others(usize::from(queue.0))).map_or(&self.egress.usual, |(_, egress)| egress)
-    }
-
-    #[inline(always)]
-    fn egress_mut(&mut self, queue: Queue) -> &mut Egress {
-        match self.others.get_mut(among_others(usize::from(queue.0))) {
-            Some((_, egress)) => egress,
-            None => &mut self.egress.usual,
-        }
-    }
-
-    fn is_empty(&self) -> bool {
-        (0..CLASSES as u8).all(|number| {
-            let (ingress, egress) = (self.ingress(Class(number)), self.egress(Queue(number)));
-            ingress.all.bytes == 0 && ingress.headroom == 0 && egress.all.bytes == 0
-        }) && self.ingress.own.used == 0
-            && self.egress.own.used == 0
-    }
-}
-
 /// The limits of a port's class that is exempt from dynamic limits.
 #[derive(Clone, Copy, Debug)]
 struct Lossless {
@@ -133,69 +32,6 @@ struct Lossless {
     headroom: u64,
     /// See [`SwitchParams::headroom_above`]; infinite without it.
     above: f64,
-}
-
-/// \[bytes\] Shared memory of one unit of `buffer_per`.
-#[derive(Clone, Copy, Debug, Default, serde::Serialize, serde::Deserialize)]
-struct Shared {
-    used: u64,
-    size: u64,
-}
-
-impl Shared {
-    /// This memory, which has a new size, with what was saved in it.
-    fn with(self, saved: Shared) -> Result<Shared, Unfit> {
-        let loaded = Shared { used: saved.used, ..self };
-        // A memory of the same size may hold as much as before, including frames to which others gave way.
-        if loaded.used <= loaded.size || saved.size == loaded.size {
-            return Ok(loaded);
-        }
-        Err(Unfit::new(format!("{} are in use, and there would be {}", Bytes(loaded.used), Bytes(loaded.size))))
-    }
-}
-
-/// The counters of all ports. They are saved, and the sizes and levels of the network that loads them hold.
-#[derive(Clone, Debug)]
-struct Ports(Vec<Counts>);
-
-impl State for Ports {
-    fn save(&self, to: &mut Saver) {
-        to.put(&self.0);
-    }
-
-    fn load(&mut self, from: &mut Loader<'_>) -> Result<(), Unfit> {
-        let saved: Vec<Counts> = from.take()?;
-        if saved.len() != self.0.len() {
-            return Err(Unfit::new("a switch has other ports"));
-        }
-        for (counts, mut saved) in self.0.iter_mut().zip(saved) {
-            saved.ingress.own = counts.ingress.own.with(saved.ingress.own)?;
-            saved.egress.own = counts.egress.own.with(saved.egress.own)?;
-            *counts = saved;
-        }
-        Ok(())
-    }
-}
-
-/// Shared memories that do not lie at a port.
-#[derive(Clone, Debug)]
-struct Pools(Vec<Shared>);
-
-impl State for Pools {
-    fn save(&self, to: &mut Saver) {
-        to.put(&self.0);
-    }
-
-    fn load(&mut self, from: &mut Loader<'_>) -> Result<(), Unfit> {
-        let saved: Vec<Shared> = from.take()?;
-        if saved.len() != self.0.len() {
-            return Err(Unfit::new("a switch has other memories"));
-        }
-        for (pool, saved) in self.0.iter_mut().zip(saved) {
-            *pool = pool.with(saved)?;
-        }
-        Ok(())
-    }
 }
 
 /// \[bytes\] counters of one switch.
@@ -223,62 +59,15 @@ pub struct Occupancy {
     #[state(fixed)]
     calm: u64,
     #[state(within)]
-    ports: Ports,
+    ports: Vec<Counts>,
     total: u64,
     /// Bytes in reserves of classes without headroom, by (ingress, class); empty when the switch has none.
     reserved: Vec<u64>,
     /// One for the switch, or one for each queue; otherwise the memories lie at their ports.
     #[state(within)]
-    pools: Pools,
+    pools: Vec<Shared>,
     /// Bytes that wait before their egress queue.
     pub(crate) isolated: IsolatedBytes,
-}
-
-impl Shared {
-    #[inline(always)]
-    fn free(self) -> u64 {
-        self.size.saturating_sub(self.used)
-    }
-}
-
-impl Counter {
-    /// Adds bytes. Returns whether something looks at it.
-    #[inline(always)]
-    fn add(&mut self, size: u64) -> bool {
-        self.bytes += size;
-        self.bytes > self.above
-    }
-
-    /// Removes bytes. Returns whether something looks at it.
-    #[inline(always)]
-    fn take(&mut self, size: u64) -> bool {
-        self.bytes -= size;
-        self.bytes < self.below
-    }
-
-    fn set(&mut self, levels: Levels) {
-        (self.above, self.below) = (levels.above.0, levels.below.0);
-    }
-}
-
-impl Total {
-    #[inline(always)]
-    fn add(&mut self, size: u64) -> bool {
-        self.bytes += size;
-        self.bytes > self.above
-    }
-
-    fn set(&mut self, most: Most) {
-        self.above = most.level.min(most.most);
-    }
-
-    /// Records the most that it has held.
-    fn keep_most(&mut self, most: &mut Most) {
-        if self.bytes > most.most {
-            most.most = self.bytes;
-            self.set(*most);
-        }
-    }
 }
 
 impl Occupancy {
@@ -315,10 +104,10 @@ impl Occupancy {
             lossless,
             calm: 0,
             every_frame: false,
-            ports: Ports(counts),
+            ports: counts,
             total: 0,
             reserved: vec![0; if partitioned { queues } else { 0 }],
-            pools: Pools(pools),
+            pools,
             isolated: IsolatedBytes::default(),
         }
     }
@@ -326,7 +115,7 @@ impl Occupancy {
     /// Bytes that arrived by `port` in `class` and have not left.
     #[inline(always)]
     pub fn ingress(&self, port: Port, class: Class) -> Bytes {
-        Bytes(self.counts(port).ingress(class).all.bytes)
+        Bytes(self.counts(port).ingress.of(class.0).all.bytes)
     }
     /// Bytes that arrived by `port` and have not left.
     #[inline(always)]
@@ -337,7 +126,7 @@ impl Occupancy {
     /// counters fall.
     #[inline(always)]
     pub fn egress(&self, port: Port, queue: Queue) -> Bytes {
-        Bytes(self.counts(port).egress(queue).all.bytes)
+        Bytes(self.counts(port).egress.of(queue.0).all.bytes)
     }
     /// Bytes that wait for `port`.
     #[inline(always)]
@@ -346,11 +135,11 @@ impl Occupancy {
     }
     /// The most that [`Occupancy::ingress_port`] was when a frame was admitted.
     pub fn most_ingress_port(&self, port: Port) -> Bytes {
-        Bytes(self.counts(port).most_ingress.most)
+        Bytes(self.counts(port).ingress.most.most)
     }
     /// The most that [`Occupancy::egress_port`] was when a frame joined a queue.
     pub fn most_egress_port(&self, port: Port) -> Bytes {
-        Bytes(self.counts(port).most_egress.most)
+        Bytes(self.counts(port).egress.most.most)
     }
     /// Bytes that wait for `queue` of `port`; if all queues of a port share memory, for all of them.
     pub(crate) fn waiting(&self, port: Port, queue: Queue) -> Bytes {
@@ -373,7 +162,7 @@ impl Occupancy {
     /// Headroom in use at (port, class).
     #[inline(always)]
     pub fn in_headroom(&self, port: Port, class: Class) -> Bytes {
-        Bytes(self.counts(port).ingress(class).headroom)
+        Bytes(self.counts(port).ingress.of(class.0).headroom)
     }
     /// Returns whether the headroom of (port, class), or of any class of the port, is empty, while the pool before it has `room` again.
     /// Without headroom: always true.
@@ -397,7 +186,7 @@ impl Occupancy {
     #[inline(always)]
     fn of_ingress(&self, port: Port) -> Option<Shared> {
         match self.per {
-            BufferPer::Switch => Some(self.pools.0[0]),
+            BufferPer::Switch => Some(self.pools[0]),
             BufferPer::Ingress => Some(self.counts(port).ingress.own),
             BufferPer::Egress | BufferPer::Queue | BufferPer::None => None,
         }
@@ -425,59 +214,53 @@ impl Occupancy {
     }
     /// Number of ports.
     pub fn ports(&self) -> usize {
-        self.ports.0.len()
+        self.ports.len()
     }
 
     /// Prefetches the counters of an egress queue and its port.
     #[inline(always)]
     pub(crate) fn fetch_egress(&self, port: Port, queue: Queue) {
-        if let Some(counts) = self.ports.0.get(usize::from(port.0)) {
-            fetch(&counts.egress);
-            if let Some(other) = counts.others.get(among_others(usize::from(queue.0))) {
-                fetch(other);
-            }
+        if let Some(counts) = self.ports.get(usize::from(port.0)) {
+            counts.egress.fetch(queue.0);
         }
     }
 
     /// Prefetches the counters of a class at its ingress and of the port.
     #[inline(always)]
     pub(crate) fn fetch_ingress(&self, port: Port, class: Class) {
-        if let Some(counts) = self.ports.0.get(usize::from(port.0)) {
-            fetch(&counts.ingress);
-            if let Some(other) = counts.others.get(among_others(usize::from(class.0))) {
-                fetch(other);
-            }
+        if let Some(counts) = self.ports.get(usize::from(port.0)) {
+            counts.ingress.fetch(class.0);
         }
     }
 
     #[inline(always)]
     fn counts(&self, port: Port) -> &Counts {
-        &self.ports.0[usize::from(port.0)]
+        &self.ports[usize::from(port.0)]
     }
 
     #[inline(always)]
     fn counts_mut(&mut self, port: Port) -> &mut Counts {
-        &mut self.ports.0[usize::from(port.0)]
+        &mut self.ports[usize::from(port.0)]
     }
 
     /// The memory to which frames at this place are charged.
     #[inline(always)]
     fn memory_at(&self, at: &Place) -> Shared {
         match self.per {
-            BufferPer::Switch | BufferPer::None => self.pools.0[0],
+            BufferPer::Switch | BufferPer::None => self.pools[0],
             BufferPer::Ingress => self.counts(at.ingress).ingress.own,
             BufferPer::Egress => self.counts(at.egress).egress.own,
-            BufferPer::Queue => self.pools.0[slot(at.egress, at.queue.0)],
+            BufferPer::Queue => self.pools[slot(at.egress, at.queue.0)],
         }
     }
 
     #[inline(always)]
     fn memory_at_mut(&mut self, at: &Place) -> &mut Shared {
         match self.per {
-            BufferPer::Switch | BufferPer::None => &mut self.pools.0[0],
+            BufferPer::Switch | BufferPer::None => &mut self.pools[0],
             BufferPer::Ingress => &mut self.counts_mut(at.ingress).ingress.own,
             BufferPer::Egress => &mut self.counts_mut(at.egress).egress.own,
-            BufferPer::Queue => &mut self.pools.0[slot(at.egress, at.queue.0)],
+            BufferPer::Queue => &mut self.pools[slot(at.egress, at.queue.0)],
         }
     }
 
@@ -503,7 +286,7 @@ impl Occupancy {
     /// is in use.
     #[inline(always)]
     fn is_scarce(&self, at: &Place) -> bool {
-        self.memory_at(at).free() < self.calm || self.counts(at.ingress).ingress(at.class).headroom != 0
+        self.memory_at(at).free() < self.calm || self.counts(at.ingress).ingress.of(at.class.0).headroom != 0
     }
 
     /// Returns whether the memory of an egress, or of one of its queues, alone decides on admission.
@@ -532,7 +315,7 @@ impl Occupancy {
     fn came_in(&mut self, at: &Place, size: u64) -> bool {
         self.total += size;
         let counts = self.counts_mut(at.ingress);
-        counts.ingress_mut(at.class).all.add(size) | counts.ingress.total.add(size)
+        counts.ingress.of_mut(at.class.0).all.add(size) | counts.ingress.total.add(size)
     }
 
     /// Admission without headroom where a choice of memory exists, or too little of it.
@@ -555,7 +338,7 @@ impl Occupancy {
     /// is headroom.
     #[inline(always)]
     fn admit_with_headroom(&mut self, at: &Place, size: u64) -> Option<Pool> {
-        let account = self.counts(at.ingress).ingress(at.class);
+        let account = self.counts(at.ingress).ingress.of(at.class.0);
         let below = account.all.bytes - account.headroom + size;
         if below <= self.reserve {
             return Some(Pool::Aggregate);
@@ -571,7 +354,7 @@ impl Occupancy {
         if account.headroom + size > limits.headroom {
             return None;
         }
-        self.counts_mut(at.ingress).ingress_mut(at.class).headroom += size;
+        self.counts_mut(at.ingress).ingress.of_mut(at.class.0).headroom += size;
         Some(Pool::Aggregate)
     }
 
@@ -597,13 +380,13 @@ impl Occupancy {
     #[inline(always)]
     pub(crate) fn join_egress(&mut self, at: &Place, size: u64) -> bool {
         let counts = self.counts_mut(at.egress);
-        counts.egress_mut(at.queue).all.add(size) | counts.egress.total.add(size)
+        counts.egress.of_mut(at.queue.0).all.add(size) | counts.egress.total.add(size)
     }
 
     /// Returns whether something looks at a frame that is about to leave an egress queue.
     #[inline(always)]
     pub(crate) fn leaves_behind(&self, at: &Place, size: u64) -> bool {
-        let account = self.counts(at.egress).egress(at.queue);
+        let account = self.counts(at.egress).egress.of(at.queue.0);
         account.all.bytes - size >= account.left
     }
 
@@ -612,7 +395,7 @@ impl Occupancy {
     pub(crate) fn leave_egress(&mut self, at: &Place, size: u64) -> bool {
         let counts = self.counts_mut(at.egress);
         counts.egress.total.bytes -= size;
-        counts.egress_mut(at.queue).all.take(size)
+        counts.egress.of_mut(at.queue.0).all.take(size)
     }
 
     /// Releases bytes charged to `pool`. Headroom drains first, whichever frame leaves. Returns whether something looks at it.
@@ -620,7 +403,7 @@ impl Occupancy {
     pub(crate) fn release(&mut self, at: &Place, size: u64, pool: Pool) -> bool {
         let counts = self.counts_mut(at.ingress);
         counts.ingress.total.bytes -= size;
-        let account = counts.ingress_mut(at.class);
+        let account = counts.ingress.of_mut(at.class.0);
         let before = account.all.bytes;
         let passes = account.all.take(size);
         match pool {
@@ -642,15 +425,13 @@ impl Occupancy {
     /// An admitted frame has been looked at.
     #[inline]
     pub(crate) fn admitted(&mut self, port: Port) {
-        let counts = self.counts_mut(port);
-        counts.ingress.total.keep_most(&mut counts.most_ingress);
+        self.counts_mut(port).ingress.keep_most();
     }
 
     /// A frame that joined an egress queue has been looked at.
     #[inline]
     pub(crate) fn joined(&mut self, port: Port) {
-        let counts = self.counts_mut(port);
-        counts.egress.total.keep_most(&mut counts.most_egress);
+        self.counts_mut(port).egress.keep_most();
     }
 
     /// From now on every frame passes the levels that are set.
@@ -663,22 +444,14 @@ impl Occupancy {
         let levels = if self.every_frame { Levels::ALL } else { self.seen_from(of, levels) };
         self.calm = self.calm.max(levels.free.0);
         match of {
-            Account::Ingress(port, class) => self.counts_mut(port).ingress_mut(class).all.set(levels),
+            Account::Ingress(port, class) => self.counts_mut(port).ingress.of_mut(class.0).all.set(levels),
             Account::Egress(port, queue) => {
-                let account = self.counts_mut(port).egress_mut(queue);
+                let account = self.counts_mut(port).egress.of_mut(queue.0);
                 account.left = levels.left.0;
                 account.all.set(levels);
             }
-            Account::IngressPort(port) => {
-                let counts = self.counts_mut(port);
-                counts.most_ingress.level = levels.above.0;
-                counts.ingress.total.set(counts.most_ingress);
-            }
-            Account::EgressPort(port) => {
-                let counts = self.counts_mut(port);
-                counts.most_egress.level = levels.above.0;
-                counts.egress.total.set(counts.most_egress);
-            }
+            Account::IngressPort(port) => self.counts_mut(port).ingress.set_level(levels.above.0),
+            Account::EgressPort(port) => self.counts_mut(port).egress.set_level(levels.above.0),
         }
     }
 
@@ -710,9 +483,9 @@ impl Occupancy {
         let zero = |v: &[u64]| v.iter().all(|&x| x == 0);
         self.total == 0
             && self.isolated.total() == 0
-            && self.ports.0.iter().all(Counts::is_empty)
+            && self.ports.iter().all(Counts::is_empty)
             && zero(&self.reserved)
-            && self.pools.0.iter().all(|shared| shared.used == 0)
+            && self.pools.iter().all(|shared| shared.used == 0)
     }
 }
 

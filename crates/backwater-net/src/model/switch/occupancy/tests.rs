@@ -1,4 +1,6 @@
 use super::*;
+use backwater_engine::State;
+use backwater_engine::state::{Loader, Saver};
 
 const RATE: Rate = Rate::gbps(100);
 
