@@ -6,8 +6,7 @@
 use crate::model::hooks::attachment::Attachment;
 use crate::model::host::flow::RecvFlow;
 use crate::model::packet::{Control, HostId, Packet, Report};
-use crate::model::port::{Belongs, Port};
-use crate::units::Serialiser;
+use crate::model::port::Facts;
 use crate::workload::Reached;
 use backwater_engine::Time;
 use std::sync::Arc;
@@ -46,23 +45,6 @@ impl Ownership {
 /// The part at this index; an empty list means one part.
 fn of(all: &[u16], at: u32) -> usize {
     all.get(at as usize).map_or(0, |part| usize::from(*part))
-}
-
-/// The facts about a port that every part knows.
-#[derive(Clone, Copy)]
-pub(crate) struct Facts {
-    pub belongs: Belongs,
-    pub peer: u32,
-    pub delay: Time,
-    pub serialiser: Serialiser,
-}
-
-impl Facts {
-    /// Returns those of a port.
-    #[inline]
-    pub fn of(port: &Port) -> Facts {
-        Facts { belongs: port.belongs, peer: port.peer, delay: port.delay, serialiser: port.serialiser }
-    }
 }
 
 /// The data of a part beside its network.

@@ -18,7 +18,6 @@ pub(crate) use turns::highest;
 use crate::model::event::NO_PORT;
 use crate::model::hooks::MechanismSet;
 use crate::model::packet::{CLASSES, Control, USUAL, among_others};
-use crate::model::part::Facts;
 use crate::model::slab::{Fifo, Ix, NIL, Slab};
 use crate::record::PortStats;
 use crate::units::Serialiser;
@@ -37,6 +36,23 @@ use turns::{Deficit, Turns};
 pub(crate) enum Belongs {
     Switch(u32),
     Host(u32),
+}
+
+/// The facts about a port that every part knows.
+#[derive(Clone, Copy)]
+pub(crate) struct Facts {
+    pub belongs: Belongs,
+    pub peer: u32,
+    pub delay: Time,
+    pub serialiser: Serialiser,
+}
+
+impl Facts {
+    /// Returns those of a port.
+    #[inline]
+    pub fn of(port: &Port) -> Facts {
+        Facts { belongs: port.belongs, peer: port.peer, delay: port.delay, serialiser: port.serialiser }
+    }
 }
 
 /// The next transmission of a port.

@@ -178,9 +178,8 @@ mod tests {
     use crate::bench::data;
     use crate::model::hooks::MechanismId;
     use crate::model::packet::{Class, HostId};
-    use crate::model::part::Facts;
     use crate::model::port::queues::HostQueues;
-    use crate::model::port::{Belongs, express};
+    use crate::model::port::{Belongs, Facts, express};
     use crate::model::slab::Fifo;
     use crate::units::{Rate, Serialiser};
 

@@ -1,7 +1,8 @@
 //! Assigns nodes to parts: leaves with their hosts, in the order of hosts, so that pods stay together. Switches above join the part of most
 //! of their neighbours, but each part gets as many switches of a tier.
 
-use crate::model::part::{Facts, Ownership};
+use crate::model::part::Ownership;
+use crate::model::port::Facts;
 use crate::model::world::Fabric;
 use crate::topology::NodeKind;
 use backwater_engine::Time;
