@@ -109,7 +109,15 @@ impl Part {
     }
 
     /// From the event with this key on, something is left to happen here, or nothing is.
+    #[inline]
     pub fn set_quiet(&mut self, key: Key, quiet: bool) {
+        if quiet != self.quiet.is_some() {
+            self.change_quiet(key, quiet);
+        }
+    }
+
+    #[cold]
+    fn change_quiet(&mut self, key: Key, quiet: bool) {
         match self.quiet {
             None if quiet => self.quiet = Some(key),
             Some(since) if !quiet => {
@@ -166,6 +174,8 @@ pub(crate) struct Crossing {
     /// The event that sent it.
     pub by: Key,
     pub port: u32,
+    /// As in [`crate::model::event::Event::Arrive`].
+    pub egress: u32,
     pub packet: Packet,
     pub beside: Option<Box<Beside>>,
 }

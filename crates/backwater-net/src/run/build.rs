@@ -162,13 +162,15 @@ impl<A: Actors> Network<A> {
             ..Rules::new(spec.seed, &spec.packet, spec.ack, spec.transport, spec.nic)?
         };
         let is_part = part.is_some();
+        // The first part has those of all.
+        let has_samples = part.as_ref().is_none_or(|part| part.me == 0 && spec.series.is_some());
         let world = World { probes, part: part.map(Box::new), ..World::new(rules, fabric) };
         let mut network = Network {
             world,
             actors: spec.actors,
             shared,
             labels: spec.groups.clone(),
-            sampled_bytes: vec![0; if is_part { 0 } else { all_ports }],
+            sampled_bytes: vec![0; if has_samples { all_ports } else { 0 }],
             wide,
             ports,
             switches,
@@ -207,7 +209,7 @@ impl<A: Actors> Network<A> {
             network.draw(source);
         }
         network.begin_jobs();
-        if let Some(series) = &network.series {
+        if let (false, Some(series)) = (is_part, &network.series) {
             let first = series.interval;
             network.world.push(first, Event::Sample);
         }

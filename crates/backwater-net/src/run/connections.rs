@@ -175,14 +175,4 @@ impl<A: Actors> Network<A> {
             ..whole
         }
     }
-
-    /// The oldest message in flight of a connection, and its received bytes; for a flow, its own. `None`: the connection is idle.
-    pub(super) fn oldest_message(&self, slot: u32) -> Option<(u64, u64)> {
-        let (send, recv) = (&self.tables.flows.send[slot as usize], &self.tables.flows.recv[slot as usize]);
-        if !send.kept {
-            return Some((send.id, recv.received));
-        }
-        let first = send.messages()?.iter().next()?;
-        Some((first.id, recv.messages()?.look(first.from)?.received))
-    }
 }

@@ -85,4 +85,14 @@ impl<'a, A: Actors> View<'a, A> {
         let send = self.flow(flow.slot);
         (send.live && send.tag == flow.tag).then_some(flow.slot)
     }
+
+    /// The oldest message in flight of a connection, and its received bytes; for a flow, its own. `None`: the connection is idle.
+    pub fn oldest_message(&self, slot: u32) -> Option<(u64, u64)> {
+        let (send, recv) = (self.flow(slot), self.recv(slot));
+        if !send.kept {
+            return Some((send.id, recv.received));
+        }
+        let first = send.messages()?.iter().next()?;
+        Some((first.id, recv.messages()?.look(first.from)?.received))
+    }
 }

@@ -64,6 +64,7 @@ fn run(text: &str, threads: usize, slice: u64) -> (String, usize, Option<String>
         format!("{:#?} {:#?} {:#?}", rows.ports, rows.switches, rows.counters),
         format!("{:#?} {:#?} {:#?}", rows.collectives, rows.transfers, rows.rounds),
         format!("{:#?} {:#?} {:?}", rows.instances, rows.loads, run.rounds()),
+        format!("{:#?}", rows.series),
     ];
     (reported.join("\n"), run.threads(), run.why_one_thread().map(str::to_owned))
 }
@@ -199,6 +200,27 @@ size = "70 KB"
 #[test]
 fn an_end_before_flows_end() {
     same_on_any_number("stop", &format!("{TREE}{PFC}{BUSY}[stop]\nat = \"31.4159 us\"\n"));
+}
+
+/// Parts stop together for each sample, whether or not anything happens then. The last sample is that after the last event.
+#[test]
+fn time_series() {
+    let series =
+        "[output]\ninterval = \"1.7 us\"\nqueues = true\nlinks = true\npauses = true\nflows = true\nbacklogs = true\n";
+    let late = "[[flow]]\nlabel = \"late\"\nfrom = 2\nto = 9\nsize = \"30 KB\"\nstart = \"1 ms\"\n";
+    let text = format!("{TREE}{PFC}{BUSY}{late}{series}");
+    let (reported, used, why) = run(&text, 3, 1 << 16);
+    assert_eq!((used, why), (3, None));
+    for quantity in
+        ["queue_bytes", "sent_bytes", "paused", "flow_rate_bps", "flow_received_bytes", "backlog_mean_bytes"]
+    {
+        assert!(reported.contains(quantity), "{quantity} was sampled");
+    }
+    same_on_any_number("series", &text);
+    same_on_any_number("series and an end", &format!("{text}[stop]\nat = \"34 us\"\n"));
+    same_on_any_number("series at the end", &format!("{text}[stop]\nat = \"0.9996 ms\"\n"));
+    let timers = "[transport]\nrecovery = \"go-back-n\"\ntimeout = \"20 us\"\n";
+    same_on_any_number("series and timers", &format!("{text}{timers}"));
 }
 
 /// If something must be known elsewhere at the same instant there is one thread, and the reason is reported.

@@ -100,7 +100,7 @@ where
             frame.size = 0;
             let number = self.port(port).rest.pause_requests.number();
             let at = self.world.now + delay;
-            if self.port(port).rest.leads_away {
+            if self.port(port).leads_away {
                 let by = (self.world.now, self.world.order);
                 if let Some(part) = &mut self.world.part {
                     let signal = Signal { at, by, port: peer, number, control: frame };

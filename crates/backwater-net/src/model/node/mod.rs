@@ -220,13 +220,13 @@ where
             arrival += p.peer_latency;
             self.world.totals.last_frame = self.world.now;
         }
-        let (peer, at_end) = (p.peer, p.release_at_end);
+        let (peer, at_end, leads_away) = (p.peer, p.release_at_end, p.leads_away);
         let known = p.peer_first != NO_PORT && header.path == PathRef::KNOWN;
         let egress = match known {
             true => p.peer_first + u32::from(self.world.fabric.ecmp_paths.port(header.entropy, header.hop)),
             false => NO_PORT,
         };
-        let wire = if p.special { self.wire_flags(port, pkt) } else { 0 };
+        let wire = if p.special || leads_away && at_end { self.wire_flags(port, pkt) } else { 0 };
         if is_data && self.world.probes.loads.count() {
             self.count_load(port, pkt);
         }
@@ -246,7 +246,12 @@ where
             let p = self.port(port);
             (p.busy, p.current, p.free_at) = (false, NIL, sent);
         }
-        if wire & (LOST | TO_OTHER_PART | RETAINED) == 0 {
+        if wire & (LOST | TO_OTHER_PART | RETAINED) != 0 {
+            return;
+        }
+        if leads_away {
+            self.send_away(port, pkt, arrival, egress);
+        } else {
             self.world.queue.push(arrival, order(2, uid), Event::Arrive { port: peer, pkt, egress });
         }
     }

@@ -2,13 +2,15 @@
 //! network, or the port keeps it for a replay.
 
 use super::{CAPTURED, LOST, REPLAYED, RETAINED, TO_OTHER_PART, WATCHED};
+use crate::model::event::NO_PORT;
 use crate::model::hooks::{Departure, LinkSide};
 use crate::model::node::{Node, NodeCx};
 use crate::model::packet::{Body, Port as PortNo};
 use crate::model::part::{Beside, Crossing, Mail};
-use crate::model::slab::Ix;
+use crate::model::slab::{Ix, NIL};
 use crate::model::world::RunEffect;
 use crate::spec::FrameKind;
+use backwater_engine::Time;
 use rand::RngExt;
 
 impl<N> NodeCx<'_, N>
@@ -29,7 +31,7 @@ where
             let header = self.world.slab[pkt].pkt;
             self.at_links(|side, cx, carried| side.on_start(cx, &from, &header, carried.get_mut(pkt, header.uid)));
         }
-        let away = if self.ports[usize::from(port)].rest.leads_away { TO_OTHER_PART } else { 0 };
+        let away = if self.ports[usize::from(port)].leads_away { TO_OTHER_PART } else { 0 };
         let lost = match self.ports[usize::from(port)].rest.replay {
             Some(_) => self.retain_sent(port, pkt, lost),
             None if lost => LOST,
@@ -79,7 +81,10 @@ where
         }
         let wire = wire & !(RETAINED | REPLAYED);
         if wire == TO_OTHER_PART {
-            self.send_away(port, pkt);
+            let p = &self.ports[usize::from(port)];
+            let latency = if self.world.slab[pkt].pkt.is_mac() { Time::ZERO } else { p.peer_latency };
+            let at = self.world.now + p.delay + latency;
+            self.send_away(port, pkt, at, NO_PORT);
             return self.kick(port);
         }
         if wire == 0 {
@@ -89,21 +94,18 @@ where
         self.world.effects.push(RunEffect::Sent { port, pkt, wire });
     }
 
-    /// A frame has left for another part of the network. It is handed over at its end, when nothing here will change it any more.
-    #[cold]
-    fn send_away(&mut self, port: u16, pkt: Ix) {
-        let p = &self.ports[usize::from(port)];
+    /// A frame goes to another part of the network, where it arrives at this time. Nothing here will change it any more.
+    pub(super) fn send_away(&mut self, port: u16, pkt: Ix, at: Time, egress: u32) {
         let header = self.world.slab[pkt].pkt;
-        let mut at = self.world.now + p.delay;
-        if !header.is_mac() {
-            at += p.peer_latency;
-        }
         let control = header.control_header().map(|header| self.world.slab.take_control(header.content));
         let carried = self.world.attachments.get(pkt, header.uid);
         let report = self.world.reports.get(pkt, header.uid);
         let beside = (control.is_some() || carried.is_some() || report.is_some())
             .then(|| Box::new(Beside { control, carried, report }));
-        let crossing = Crossing { at, by: (self.world.now, self.world.order), port: p.peer, packet: header, beside };
+        let p = &mut self.ports[usize::from(port)];
+        p.current = NIL;
+        let by = (self.world.now, self.world.order);
+        let crossing = Crossing { at, by, port: p.peer, egress, packet: header, beside };
         self.world.slab.remove(pkt);
         if let Some(part) = &mut self.world.part {
             part.post(part.owners.of_port(crossing.port), Mail::Frame(crossing));

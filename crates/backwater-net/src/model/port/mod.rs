@@ -116,6 +116,9 @@ pub(crate) struct Port {
     pub local: u16,
     /// Flags for the end of the packet on the wire; 0: no special treatment.
     pub wire: u8,
+    /// The node at the other end belongs to another part.
+    #[state(fixed)]
+    pub leads_away: bool,
     /// In a large network: the first port of the switch at the other end, for prefetching. Otherwise [`NO_PORT`].
     #[state(fixed)]
     pub peer_first: u32,
@@ -183,9 +186,6 @@ pub(crate) struct Rest {
     /// Mechanisms are notified when a frame begins to leave, and when it has left.
     #[state(fixed)]
     pub tells: bool,
-    /// The node at the other end belongs to another part.
-    #[state(fixed)]
-    pub leads_away: bool,
     /// It is one of several ports of a host.
     #[state(fixed)]
     pub shares_host: bool,
@@ -218,7 +218,6 @@ impl Port {
             captured: false,
             watched: false,
             tells: false,
-            leads_away: false,
             shares_host: false,
             control_frames: 0,
             stats: PortStats::default(),
@@ -229,6 +228,7 @@ impl Port {
             busy: false,
             release_at_end: false,
             special: false,
+            leads_away: false,
             mac_waits: false,
             in_turn: false,
             ordered: false,
@@ -337,7 +337,6 @@ impl Port {
             || rest.watched
             || rest.tells
             || rest.replay.is_some()
-            || rest.leads_away
             || rest.shares_host;
     }
 
@@ -361,8 +360,7 @@ impl Port {
 
     /// Frames sent here go to another part of the network.
     pub fn mark_leaving_part(&mut self) {
-        self.rest.leads_away = true;
-        self.special = true;
+        self.leads_away = true;
     }
 
     /// From now on mechanisms are notified of departures here.

@@ -12,8 +12,10 @@ mod step;
 mod why;
 
 use super::deadlock::broken_by;
+use super::sample::Sample;
 use super::view::View;
 use super::{Actors, Network, SLICE};
+use crate::model::event::Event;
 use crate::model::packet::{NodeId, Port as PortNo};
 use crate::model::part::{Half, Key, NEVER, Ownership, Part};
 use crate::model::world::LOOK;
@@ -44,6 +46,8 @@ struct Split<A> {
     board: Board,
     merge: Merge,
     stop_at: Option<Time>,
+    /// The instant of the next sample, or [`Time::NEVER`].
+    sample_at: Time,
     /// As in [`crate::model::world::Totals`], of the whole run.
     now: Time,
     last_observed: Time,
@@ -63,9 +67,9 @@ struct Split<A> {
 /// A stretch of time whose end all parts reach.
 #[derive(Clone, Copy)]
 struct Stretch {
-    /// Its end.
-    until: Time,
-    /// The deadlock check that is due before it, if any.
+    /// It ends before this.
+    until: Key,
+    /// The deadlock check that is due at its end, if any.
     look: Time,
     /// Events of it so far.
     events: u64,
@@ -80,6 +84,21 @@ impl Drop for Alarm<'_> {
             self.0.stop();
         }
     }
+}
+
+impl<A: Actors> Split<A> {
+    /// The time is that of an observer, which is no part of the run.
+    fn observed(&mut self, at: Time) {
+        if self.now > self.last_observed {
+            self.happened = self.now;
+        }
+        (self.last_observed, self.now) = (at, at);
+    }
+}
+
+/// The key of a sample's event.
+fn sample_key(at: Time) -> Key {
+    (at, Event::Sample.order())
 }
 
 /// The shortest stretch.
@@ -103,6 +122,7 @@ where
     ) -> Result<Parallel<A>, E> {
         let mut spec = make()?;
         let (many, stop_at) = (threads > 1, spec.stop_at);
+        let sample_at = spec.series.as_ref().map_or(Time::NEVER, |series| series.interval);
         let fabric = Network::fabric(&mut spec)?;
         let mut run = Parallel { parts: Vec::new(), split: None, why_one: None, skip: Handed::default() };
         if !many {
@@ -140,6 +160,7 @@ where
             board: Board::new(distances),
             merge: Merge::default(),
             stop_at,
+            sample_at,
             now: Time::ZERO,
             last_observed: Time::ZERO,
             happened: Time::ZERO,
@@ -164,12 +185,13 @@ where
             && let Some(first) = self.next_key()
         {
             let before = self.sum(|p| p.events);
-            if first == NEVER {
+            let samples = self.split.as_ref().is_some_and(|split| split.sample_at != Time::NEVER);
+            if first == NEVER && !samples {
                 self.nothing_pending();
                 continue;
             }
             let Stretch { until, look, .. } = self.stretch_from(first.0);
-            self.stretch((until, 0), left);
+            self.stretch(until, left);
             if let Some(why) = self.doubt() {
                 self.begin_again(why)?;
                 break;
@@ -180,7 +202,9 @@ where
             if self.has_reached() {
                 self.emit(sink);
                 self.has_stretched(budget);
-                if look < until && !self.is_stopped() {
+                if until == sample_key(until.0) && !self.is_stopped() {
+                    self.sample();
+                } else if (look, 0) < until && !self.is_stopped() {
                     self.look(look);
                 }
             }
@@ -233,9 +257,12 @@ where
     /// The stretch in progress, or a new one that begins with events of `first`.
     fn stretch_from(&mut self, first: Time) -> Stretch {
         let look = self.parts.iter().map(|part| part.world.totals.deadlock_check_at).min().unwrap_or(Time::NEVER);
-        let Some(split) = &mut self.split else { return Stretch { until: first, look, events: 0 } };
-        // A request for a check precedes it by that long.
-        let fresh = || Stretch { until: look.after(Time(1)).min(first.after(split.span.min(LOOK))), look, events: 0 };
+        let Some(split) = &mut self.split else { return Stretch { until: (first, 0), look, events: 0 } };
+        let fresh = || {
+            // A request for a check precedes it by that long.
+            let until = (look.after(Time(1)).min(first.after(split.span.min(LOOK))), 0);
+            Stretch { until: until.min(sample_key(split.sample_at)), look, events: 0 }
+        };
         *split.stretch.get_or_insert_with(fresh)
     }
 
@@ -259,7 +286,7 @@ where
     /// Lets parts handle events before `until`, about so many.
     fn stretch(&mut self, until: Key, events: u64) {
         let Some(split) = &mut self.split else { return };
-        let stop = split.stop_at.map_or(NEVER, |at| (at, crate::model::event::Event::Stop.order() + 1));
+        let stop = split.stop_at.map_or(NEVER, |at| (at, Event::Stop.order() + 1));
         split.board.begin(until.min(stop), events);
         let board = &split.board;
         if let Some((first, others)) = self.parts.split_first_mut() {
@@ -395,14 +422,24 @@ impl<A: Actors> Parallel<A> {
         (all - copies * common, self.parts.iter().map(|part| part.world.totals.keepalive_events).sum())
     }
 
+    /// Samples all nodes, as one network does. All parts have handled the events before.
+    fn sample(&mut self) {
+        let (pending, keepalive_events) = self.pending();
+        let (Some(split), Some(series)) = (&mut self.split, &self.parts[0].series) else { return };
+        let at = split.sample_at;
+        split.sample_at = if pending > keepalive_events { at.after(series.interval) } else { Time::NEVER };
+        split.observed(at);
+        let mut sample = Sample { series: series.clone(), owners: &split.owners, now: at, rows: Vec::new() };
+        sample.take(&mut self.parts);
+        split.merge.add_samples(sample.rows);
+        self.parts[0].world.totals.progress.events += 1;
+    }
+
     /// Checks for a deadlock, as one network does.
     fn look(&mut self, at: Time) {
         let (pending, keepalive_events) = self.pending();
         let Some(split) = &mut self.split else { return };
-        if split.now > split.last_observed {
-            split.happened = split.now;
-        }
-        (split.last_observed, split.now) = (at, at);
+        split.observed(at);
         self.parts.iter_mut().for_each(|part| part.world.totals.deadlock_check_at = Time::NEVER);
         self.parts[0].world.totals.progress.events += 1;
         if pending == 0 {

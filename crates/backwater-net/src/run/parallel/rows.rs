@@ -3,7 +3,7 @@
 use super::super::{Actors, Network};
 use super::Parallel;
 use crate::model::part::{Half, Key};
-use crate::record::{ControlRow, FlowRow, Row, Rows, Sink};
+use crate::record::{ControlRow, FlowRow, Row, Rows, SeriesRow, Sink};
 use backwater_engine::Time;
 use std::collections::HashMap;
 
@@ -76,6 +76,11 @@ impl Merge {
         }
         self.halves.extend(part.halves.drain(..).map(|half| (half.slot, half)));
         self.freed.extend(network.tables.flows.freed.iter_mut().flat_map(|freed| freed.drain(..)));
+    }
+
+    /// Samples are taken when everything before them has been handed out.
+    pub fn add_samples(&mut self, mut rows: Vec<SeriesRow>) {
+        self.others.series.append(&mut rows);
     }
 
     fn missing(&self) -> Vec<u32> {

@@ -6,7 +6,7 @@
 
 use super::super::{Actors, Network, handle};
 use super::board::Board;
-use crate::model::event::{Event, NO_PORT, order};
+use crate::model::event::{Event, order};
 use crate::model::packet::{Body, ControlHeader};
 use crate::model::part::{Half, Key, Mail, NEVER};
 use crate::model::port::Belongs;
@@ -14,7 +14,7 @@ use crate::model::slab::Ix;
 use backwater_engine::Time;
 
 /// Events between two meetings.
-const CHUNK: u64 = 64;
+const CHUNK: u64 = 256;
 
 impl<A: Actors> Network<A> {
     /// Handles events until the stretch has ended.
@@ -96,14 +96,13 @@ impl<A: Actors> Network<A> {
             return false;
         }
         let header = &self.world.slab[pkt].pkt;
-        let Body::Data(data) = header.body else { return false };
-        let Some(at) = self.tables.flows.find_received(header.flow) else { return false };
-        if self.tables.flows.recv[at].last_byte == Time::NEVER {
+        let (Body::Data(data), Some(part)) = (header.body, &self.world.part) else { return false };
+        let sender = part.owners.of_host(data.src);
+        if sender == part.me {
             return false;
         }
-        let Some(part) = &self.world.part else { return false };
-        let sender = part.owners.of_host(data.src);
-        sender != part.me && certain[sender] <= key
+        let Some(at) = self.tables.flows.find_received(header.flow) else { return false };
+        self.tables.flows.recv[at].last_byte != Time::NEVER && certain[sender] <= key
     }
 
     /// Handles mail from another part.
@@ -136,7 +135,7 @@ impl<A: Actors> Network<A> {
                 if let Some(report) = beside.and_then(|beside| beside.report) {
                     self.world.reports.put(pkt, packet.uid, report);
                 }
-                let event = Event::Arrive { port: crossing.port, pkt, egress: NO_PORT };
+                let event = Event::Arrive { port: crossing.port, pkt, egress: crossing.egress };
                 self.world.queue.push(crossing.at, order(2, packet.uid), event);
             }
             Mail::Signal(signal) => {

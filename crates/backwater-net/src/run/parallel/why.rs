@@ -34,7 +34,6 @@ pub(super) fn one_thread<A: Actors>(spec: &Spec<A>, graph: &Graph) -> Option<Str
         (!spec.faults.is_empty(), "faults are not split yet"),
         (graph.links.iter().any(Link::loses), "links that lose frames are not split yet"),
         (graph.has_several_links(), "hosts with several links are not split yet"),
-        (spec.series.is_some(), "time series are not split yet"),
         (pins, PINNED),
         (causes, "records of causes are not split yet"),
         (
