@@ -39,7 +39,7 @@ struct Case {
     build: fn(u64) -> Spec<Config>,
 }
 
-const CASES: [Case; 12] = [
+const CASES: [Case; 13] = [
     // Packets per flow, and as many hops as the larger network, for a comparison.
     Case { name: "ecmp-128", length: 1280, rounds: 3, build: |packets| ecmp(16, 8, packets) },
     Case { name: "ecmp-2048", length: 80, rounds: 3, build: |packets| ecmp(128, 16, packets) },
@@ -59,6 +59,8 @@ const CASES: [Case; 12] = [
     // Tokens of a GPU.
     Case { name: "dispatch-8192", length: 20, rounds: 1, build: |tokens| dispatch(4, tokens) },
     Case { name: "dispatch-100k", length: 470, rounds: 0, build: |tokens| dispatch(49, tokens) },
+    // GPUs that take part, at the beginning of the network.
+    Case { name: "alltoall-8192", length: 8192, rounds: 0, build: alltoall_8192 },
 ];
 
 fn main() {
@@ -251,6 +253,14 @@ fn dispatch(pods: u32, tokens: u64) -> Spec<Config> {
         .and_then(|s| s.with_set("topology.pods", &pods.to_string()))
         .and_then(|s| s.with_set("job.moe.instances", &(32 * pods).to_string()))
         .and_then(|s| s.with_set("job.moe.step.dispatch.tokens", &tokens.to_string()));
+    let resolved = scenario.and_then(|s| s.check()).unwrap_or_else(|e| panic!("{e}"));
+    build(&resolved, 1).unwrap_or_else(|e| panic!("{e}"))
+}
+
+/// benches/alltoall-8192.toml with so many ranks: an all-to-all in phases.
+fn alltoall_8192(ranks: u64) -> Spec<Config> {
+    let file = Path::new(env!("CARGO_MANIFEST_DIR")).join("../../benches/alltoall-8192.toml");
+    let scenario = Scenario::load(&file).and_then(|s| s.with_set("job.all.ranks", &ranks.to_string()));
     let resolved = scenario.and_then(|s| s.check()).unwrap_or_else(|e| panic!("{e}"));
     build(&resolved, 1).unwrap_or_else(|e| panic!("{e}"))
 }

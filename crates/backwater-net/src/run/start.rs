@@ -12,6 +12,7 @@ use crate::record::FlowTag;
 use crate::spec::FlowSpec;
 use crate::topology::routing::NO_PATH;
 use crate::units::Bytes;
+use crate::workload::Exhausted;
 use backwater_engine::fingerprint::mix;
 use backwater_engine::{Time, rng};
 use rand::RngExt;
@@ -32,12 +33,15 @@ struct Pins {
 impl<A: Actors> Network<A> {
     /// Takes the next flow of a source and schedules its start.
     pub(super) fn draw(&mut self, source: usize) {
-        if let Some(flow) = self.sources[source].next_flow() {
-            self.drawn[source] += 1;
-            let at = flow.start.max(self.world.now);
-            self.coming[source] = Some(flow);
-            self.world.push(at, Event::Source { source: source as u32 });
-        }
+        let Some(flow) = self.sources[source].next_flow() else {
+            // Its list of flows is not needed any more.
+            self.sources[source] = Box::new(Exhausted);
+            return;
+        };
+        self.drawn[source] += 1;
+        let at = flow.start.max(self.world.now);
+        self.coming[source] = Some(flow);
+        self.world.push(at, Event::Source { source: source as u32 });
     }
 
     /// Returns whether flows are still to start.

@@ -36,6 +36,15 @@ pub trait FlowSource: Send {
     fn next_flow(&mut self) -> Option<FlowSpec>;
 }
 
+/// A source without further flows.
+pub(crate) struct Exhausted;
+
+impl FlowSource for Exhausted {
+    fn next_flow(&mut self) -> Option<FlowSpec> {
+        None
+    }
+}
+
 /// The common properties of a group's flows.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Group {

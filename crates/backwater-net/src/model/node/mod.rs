@@ -226,7 +226,12 @@ where
             true => p.peer_first + u32::from(self.world.fabric.ecmp_paths.port(header.entropy, header.hop)),
             false => NO_PORT,
         };
-        let wire = if p.special || leads_away && at_end { self.wire_flags(port, pkt) } else { 0 };
+        let wire = match (p.special, leads_away && at_end) {
+            (true, _) => self.wire_flags(port, pkt),
+            // At its end nothing here will change it any more.
+            (false, true) => TO_OTHER_PART,
+            (false, false) => 0,
+        };
         if is_data && self.world.probes.loads.count() {
             self.count_load(port, pkt);
         }

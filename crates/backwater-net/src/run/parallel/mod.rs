@@ -101,6 +101,9 @@ fn sample_key(at: Time) -> Key {
     (at, Event::Sample.order())
 }
 
+/// Events of a stretch from which on starting its threads takes no time to speak of. Ended flows keep their memory until its end.
+const ENOUGH: u64 = 1 << 18;
+
 /// The shortest stretch.
 const SHORTEST: Time = Time::us(1);
 
@@ -276,6 +279,7 @@ where
     fn has_stretched(&mut self, budget: u64) {
         let Some(split) = &mut self.split else { return };
         let Some(stretch) = split.stretch.take() else { return };
+        let budget = budget.min(ENOUGH);
         if stretch.events > budget {
             split.span = Time(split.span.0 / 2).max(SHORTEST);
         } else if stretch.events * 4 < budget {
