@@ -72,26 +72,26 @@ impl Board {
     }
 
     /// Begins a stretch that ends before `until`, or after about so many events.
-    pub fn begin(&mut self, until: Key, events: u64) {
-        let state = self.state.get_mut().unwrap_or_else(PoisonError::into_inner);
+    pub fn begin(&self, until: Key, events: u64) {
+        let mut state = self.lock();
         (state.until, state.left, state.over) = (until, events, false);
     }
 
     /// Returns a lower bound of all pending events.
-    pub fn first(&mut self) -> Key {
-        let state = self.state.get_mut().unwrap_or_else(PoisonError::into_inner);
+    pub fn first(&self) -> Key {
+        let state = self.lock();
         state.pending.iter().chain(&state.mailed).copied().min().unwrap_or(NEVER)
     }
 
     /// Returns whether nothing is left to be done before `until`.
-    pub fn reached(&mut self) -> bool {
-        let state = self.state.get_mut().unwrap_or_else(PoisonError::into_inner);
+    pub fn reached(&self) -> bool {
+        let state = self.lock();
         state.is_done()
     }
 
     /// Returns the mail that is left at the end, by part.
-    pub fn take(&mut self) -> Vec<Vec<Mail>> {
-        let state = self.state.get_mut().unwrap_or_else(PoisonError::into_inner);
+    pub fn take(&self) -> Vec<Vec<Mail>> {
+        let mut state = self.lock();
         state.mailed.fill(NEVER);
         state.mailboxes.iter_mut().map(std::mem::take).collect()
     }
@@ -200,7 +200,7 @@ mod tests {
     /// A part that panics ends the stretch: the other one would wait forever.
     #[test]
     fn nobody_waits_for_a_part_that_has_panicked() {
-        let mut board = Board::new(vec![vec![Time::us(1); 2]; 2]);
+        let board = Board::new(vec![vec![Time::us(1); 2]; 2]);
         board.begin((Time::us(100), 0), 1_000);
         let board = &board;
         let panicked = thread::scope(|scope| {

@@ -5,6 +5,7 @@
 //! If a part lacks information that nobody foresaw, the attempt ends: the run restarts on one thread, and hands out nothing twice.
 
 mod board;
+mod crew;
 mod ending;
 mod partition;
 mod rows;
@@ -24,6 +25,7 @@ use crate::spec::Spec;
 use crate::workload::Rounds;
 use backwater_engine::Time;
 use board::Board;
+use crew::Crew;
 use rows::{Handed, Merge, Skip};
 use std::sync::Arc;
 use std::thread;
@@ -39,11 +41,13 @@ pub struct Parallel<A: Actors> {
 }
 
 /// Data of the parts' run beside the parts.
-struct Split<A> {
+struct Split<A: Actors> {
     /// The spec, for a restart.
     spare: Spec<A>,
     owners: Arc<Ownership>,
-    board: Board,
+    board: Arc<Board>,
+    /// Its threads, from the first stretch on.
+    crew: Option<Crew<A>>,
     merge: Merge,
     stop_at: Option<Time>,
     /// The instant of the next sample, or [`Time::NEVER`].
@@ -109,7 +113,7 @@ const SHORTEST: Time = Time::us(1);
 
 impl<A> Parallel<A>
 where
-    A: Actors + Send + Sync,
+    A: Actors + Send + Sync + 'static,
     A::Switch: Send,
     A::Nic: Send,
     A::Flow: Send,
@@ -160,7 +164,8 @@ where
         run.split = Some(Split {
             spare: spec,
             owners,
-            board: Board::new(distances),
+            board: Arc::new(Board::new(distances)),
+            crew: None,
             merge: Merge::default(),
             stop_at,
             sample_at,
@@ -292,23 +297,12 @@ where
         let Some(split) = &mut self.split else { return };
         let stop = split.stop_at.map_or(NEVER, |at| (at, Event::Stop.order() + 1));
         split.board.begin(until.min(stop), events);
-        let board = &split.board;
-        if let Some((first, others)) = self.parts.split_first_mut() {
-            split.unable = thread::scope(|scope| {
-                for part in others {
-                    let work = || {
-                        let _alarm = Alarm(board);
-                        part.work(board);
-                    };
-                    if thread::Builder::new().spawn_scoped(scope, work).is_err() {
-                        board.stop();
-                        return true;
-                    }
-                }
-                let _alarm = Alarm(board);
-                first.work(board);
-                false
-            });
+        if split.crew.is_none() {
+            split.crew = Crew::new(self.parts.len(), &split.board);
+        }
+        match &mut split.crew {
+            Some(crew) => crew.work(&mut self.parts, &split.board),
+            None => split.unable = true,
         }
         split.now = self.parts.iter().map(|part| part.world.now).fold(split.now, Time::max);
         split.stopped |= self.parts.iter().any(|part| part.world.totals.stopped) && split.board.reached();
