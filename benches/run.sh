@@ -26,6 +26,7 @@ study-case-2-pfc 100
 study-case-2-pfc+sfc 100
 fat-tree-320 300
 prefill-2048 1800
+dispatch-8192 20
 CASES
 
 echo
@@ -39,10 +40,15 @@ while read -r case length; do
             'BEGIN { printf "%-22s pair %d: %7.3f %7.3f %5.2f %6d %6d MB\n", case, pair, one, two, one / two, its / 1000, theirs / 1000 }'
     done
 done <<'CASES'
+ecmp-128 1280
 ecmp-2048 80
 ecmp-16384 10
 permutation-1024 2000
+permutation-128 4000
+permutation-2048 250
 fat-tree-320 300
+prefill-2048 450
+dispatch-8192 20
 CASES
 
 echo

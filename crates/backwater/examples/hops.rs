@@ -35,32 +35,39 @@ static ALLOCATOR: tikv_jemallocator::Jemalloc = tikv_jemallocator::Jemalloc;
 struct Case {
     name: &'static str,
     length: u64,
+    unit: &'static str,
     rounds: usize,
     build: fn(u64) -> Spec<Config>,
 }
 
+impl Case {
+    const fn new(
+        name: &'static str,
+        length: u64,
+        unit: &'static str,
+        rounds: usize,
+        build: fn(u64) -> Spec<Config>,
+    ) -> Case {
+        Case { name, length, unit, rounds, build }
+    }
+}
+
+/// The lengths of a small and a large network are such that both have as many hops.
 const CASES: [Case; 13] = [
-    // Packets per flow, and as many hops as the larger network, for a comparison.
-    Case { name: "ecmp-128", length: 1280, rounds: 3, build: |packets| ecmp(16, 8, packets) },
-    Case { name: "ecmp-2048", length: 80, rounds: 3, build: |packets| ecmp(128, 16, packets) },
-    Case { name: "ecmp-16384", length: 10, rounds: 3, build: |packets| ecmp(512, 32, packets) },
-    // Kilobytes of a flow.
-    Case { name: "permutation-1024", length: 2000, rounds: 3, build: permutation_1024 },
-    // Packets per flow: equal numbers of hops, so that the two compare.
-    Case { name: "permutation-128", length: 4000, rounds: 7, build: |packets| permutation(16, 8, packets) },
-    Case { name: "permutation-2048", length: 250, rounds: 7, build: |packets| permutation(128, 16, packets) },
-    // Per cent of the study's flow lengths.
-    Case { name: "study-case-2-pfc", length: 100, rounds: 7, build: |percent| study_case_2(percent, false) },
-    Case { name: "study-case-2-pfc+sfc", length: 100, rounds: 7, build: |percent| study_case_2(percent, true) },
-    // Microseconds of arrivals.
-    Case { name: "fat-tree-320", length: 300, rounds: 3, build: fat_tree_320 },
-    // Kilobytes of a flow.
-    Case { name: "prefill-2048", length: 1800, rounds: 1, build: prefill_2048 },
-    // Tokens of a GPU.
-    Case { name: "dispatch-8192", length: 20, rounds: 1, build: |tokens| dispatch(4, tokens) },
-    Case { name: "dispatch-100k", length: 470, rounds: 0, build: |tokens| dispatch(49, tokens) },
-    // GPUs that take part, at the beginning of the network.
-    Case { name: "alltoall-8192", length: 8192, rounds: 0, build: alltoall_8192 },
+    Case::new("ecmp-128", 1280, "packets a flow", 3, |packets| ecmp(16, 8, packets)),
+    Case::new("ecmp-2048", 80, "packets a flow", 3, |packets| ecmp(128, 16, packets)),
+    Case::new("ecmp-16384", 10, "packets a flow", 3, |packets| ecmp(512, 32, packets)),
+    Case::new("permutation-1024", 2000, "KB a flow", 3, permutation_1024),
+    Case::new("permutation-128", 4000, "packets a flow", 7, |packets| permutation(16, 8, packets)),
+    Case::new("permutation-2048", 250, "packets a flow", 7, |packets| permutation(128, 16, packets)),
+    Case::new("study-case-2-pfc", 100, "% of the study's flow sizes", 7, |percent| study_case_2(percent, false)),
+    Case::new("study-case-2-pfc+sfc", 100, "% of the study's flow sizes", 7, |percent| study_case_2(percent, true)),
+    Case::new("fat-tree-320", 300, "us of arrivals", 3, fat_tree_320),
+    Case::new("prefill-2048", 1800, "KB a flow", 1, prefill_2048),
+    Case::new("dispatch-8192", 20, "tokens a GPU", 1, |tokens| dispatch(4, tokens)),
+    // Long ones run when they are named.
+    Case::new("dispatch-100k", 470, "tokens a GPU", 0, |tokens| dispatch(49, tokens)),
+    Case::new("alltoall-8192", 8192, "GPUs that take part, from the first host on", 0, alltoall_8192),
 ];
 
 fn main() {
@@ -73,7 +80,9 @@ fn main() {
         }
         [name, length, threads] => {
             let mut make = || Ok(spec(name, length));
-            let mut network = stage::build_parallel(threads.parse().expect("a number"), &mut make).expect("a network");
+            let mut network =
+                stage::build_parallel(threads.parse().unwrap_or_else(|_| usage("THREADS is a number")), &mut make)
+                    .expect("a network");
             let start = Instant::now();
             while !stage::run_parallel(&mut network, 1 << 24, &mut Nobody).expect("a promise that is kept").done {}
             let (seconds, why) = (start.elapsed().as_secs_f64(), network.why_one_thread().unwrap_or("all"));
@@ -84,14 +93,26 @@ fn main() {
                 peak_memory()
             );
         }
-        _ => panic!("usage: hops [CASE LENGTH [THREADS]]"),
+        _ => {
+            usage("hops measures all cases, hops CASE LENGTH runs one, hops CASE LENGTH THREADS says how long it takes")
+        }
     }
+}
+
+/// Says what the words may be, and ends.
+fn usage(problem: &str) -> ! {
+    eprintln!("{problem}");
+    for Case { name, length, unit, .. } in CASES {
+        eprintln!("    {name:22} LENGTH in {unit}, as published: {length}");
+    }
+    std::process::exit(2);
 }
 
 /// A case with a run of this length.
 fn spec(name: &str, length: &str) -> Spec<Config> {
-    let case = CASES.iter().find(|case| case.name == name).expect("a case of the table");
-    (case.build)(length.parse().expect("a length"))
+    let case =
+        CASES.iter().find(|case| case.name == name).unwrap_or_else(|| usage(&format!("there is no case {name}")));
+    (case.build)(length.parse().unwrap_or_else(|_| usage(&format!("{length} is no length"))))
 }
 
 fn measure_all() {

@@ -174,16 +174,17 @@ def agreement(summary: Summary) -> str:
     parts = []
     if summary.spread:
         band = "" if summary.spread == summary.numbers else f" of {summary.numbers}"
-        within = f"{summary.within} of {summary.spread} numbers"
-        parts.append(f"{within} ({summary.agree}{band} in band)")
+        within = f"{summary.within} of {summary.spread} numbers lie within our spread"
+        parts.append(f"{within}, {summary.agree}{band} in band")
     elif summary.numbers:
-        parts.append(f"{summary.agree} of {summary.numbers} numbers in band")
+        parts.append(f"{summary.agree} of {summary.numbers} numbers lie in band")
+    own = f"{summary.own_hold} of {summary.own}" if summary.own else ""
     if summary.claims:
-        parts.append(f"{summary.hold} of {summary.claims} claims")
-    if summary.own:
-        claims = "" if summary.claims else "claims "
-        parts.append(f"{summary.own_hold} of {summary.own} {claims}of our own")
-    return ", ".join(parts)
+        claims = f"{summary.hold} of {summary.claims} claims hold"
+        parts.append(claims + (f", {own} of our own" if own else ""))
+    elif own:
+        parts.append(f"{own} claims of our own hold")
+    return "; ".join(parts)
 
 
 def readme_row(study: str) -> str:

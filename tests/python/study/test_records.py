@@ -104,11 +104,19 @@ def test_cells_say_what_was_counted() -> None:
 def test_the_readme_says_in_a_few_words_how_a_study_came_out() -> None:
     assert record.agreement(NOTHING) == ""
     some = replace(NOTHING, numbers=52, agree=50, spread=52, within=27, claims=3, hold=2)
-    assert record.agreement(some) == "27 of 52 numbers (50 in band), 2 of 3 claims"
+    assert (
+        record.agreement(some)
+        == "27 of 52 numbers lie within our spread, 50 in band; 2 of 3 claims hold"
+    )
     few = replace(some, spread=40, claims=0, own=2, own_hold=1)
-    assert record.agreement(few) == "27 of 40 numbers (50 of 52 in band), 1 of 2 claims of our own"
+    assert record.agreement(few) == (
+        "27 of 40 numbers lie within our spread, 50 of 52 in band; 1 of 2 claims of our own hold"
+    )
     one = replace(some, spread=0, own=2, own_hold=1)
-    assert record.agreement(one) == "50 of 52 numbers in band, 2 of 3 claims, 1 of 2 of our own"
+    assert (
+        record.agreement(one)
+        == "50 of 52 numbers lie in band; 2 of 3 claims hold, 1 of 2 of our own"
+    )
 
 
 @pytest.mark.parametrize("name", definition.names())
@@ -224,7 +232,7 @@ def test_one_case_is_recorded_as_such(tmp_path: Path, study_of: Callable[..., Pa
     assert (before, after) == ("# Small\n\n", "\nMore.\n")
     assert result.startswith("**Result** ([TABLE.md](TABLE.md), ")
     assert ": 1 of 1 numbers agree (lie within their band), " in result
-    assert "1 of 1 numbers in band" in record.readme_row(folder.name)
+    assert "1 of 1 numbers lie in band" in record.readme_row(folder.name)
 
 
 @pytest.mark.parametrize("full", [True, False])

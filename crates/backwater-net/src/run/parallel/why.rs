@@ -24,9 +24,9 @@ pub(super) fn one_thread<A: Actors>(spec: &Spec<A>, graph: &Graph) -> Option<Str
         (!spec.ack.enabled, "without acknowledgements a sender knows at once what has arrived"),
         (
             spec.jobs.iter().any(|job| job.start_latency() == Time::ZERO),
-            "a job starts a flow at the instant at which another one ends elsewhere (job.start_latency is 0)",
+            "job.start_latency is 0: a job starts a flow at the instant at which another one ends elsewhere",
         ),
-        (!spec.awaited.is_empty(), "it ends at the instant at which the flows of some groups have ended"),
+        (!spec.awaited.is_empty(), "stop.when ends it at the instant at which the last flow of some groups ends"),
         (
             spec.queue_pairs.iter().any(Option::is_some),
             "messages over several queue pairs, or queue pairs that outlive a message, are not split yet",
