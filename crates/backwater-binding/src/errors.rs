@@ -8,7 +8,7 @@ use pyo3::prelude::*;
 use std::any::Any;
 use std::cell::{Cell, RefCell};
 use std::panic::{self, AssertUnwindSafe};
-use std::sync::{Mutex, mpsc};
+use std::sync::{Mutex, PoisonError, mpsc};
 use std::time::Duration;
 use std::{io, process, thread};
 
@@ -25,12 +25,17 @@ thread_local! {
     static PANIC: RefCell<Option<String>> = const { RefCell::new(None) };
 }
 
+/// Those of the last panic of any thread: a run on several threads passes a panic on.
+static LAST_PANIC: Mutex<Option<String>> = Mutex::new(None);
+
 /// Makes panics leave their message for [`guarded`] instead of printing it: users get one message, not two.
 pub fn keep_panics_quiet() {
     panic::set_hook(Box::new(|info| {
         let text = info.payload_as_str().unwrap_or("no message");
         let place = info.location().map_or_else(String::new, |at| format!(" at {}:{}", at.file(), at.line()));
-        PANIC.with(|last| *last.borrow_mut() = Some(format!("{text}{place}")));
+        let message = format!("{text}{place}");
+        *LAST_PANIC.lock().unwrap_or_else(PoisonError::into_inner) = Some(message.clone());
+        PANIC.with(|last| *last.borrow_mut() = Some(message));
     }));
 }
 
@@ -56,9 +61,10 @@ pub fn broken(py: Python<'_>, broken: &Broken) -> PyErr {
     run(py, broken.time, &format!("at {}: {}", broken.time, broken.reason), &broken.reason, hint)
 }
 
-/// Returns message and place of the last panic of this thread.
+/// Returns message and place of the last panic of this thread, or of one that passed its panic on.
 fn panicked() -> String {
-    PANIC.with(|last| last.borrow_mut().take()).unwrap_or_else(|| "unknown".to_owned())
+    let of_another = || LAST_PANIC.lock().unwrap_or_else(PoisonError::into_inner).take();
+    PANIC.with(|last| last.borrow_mut().take()).or_else(of_another).unwrap_or_else(|| "unknown".to_owned())
 }
 
 /// Turns a defect of the simulator into an exception.

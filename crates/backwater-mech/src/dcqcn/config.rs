@@ -141,7 +141,7 @@ pub(super) fn profile(params: &Params) -> Profile {
         claims: Claims { flow_rate: true, ..Claims::NONE },
         needs: Needs { marks: true, acks: params.law == Law::Ns3, ..Needs::default() },
         classes: class_bits(&params.cnp_class),
-        couples: params.law == Law::Paper && params.shared_alpha,
+        couples: (params.law == Law::Paper && params.shared_alpha).then_some("has state that all nodes share at once"),
         ..Profile::default()
     }
 }

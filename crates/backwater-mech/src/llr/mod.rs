@@ -169,9 +169,13 @@ impl Mechanism for Llr {
     type Flow = Absent;
 
     fn profile(_: &Params) -> Profile {
-        // The other end learns the effect of a fault on a frame, so the two ends of a link are simulated in one part.
         let shortest_message = Some(Bytes(wire::ORDERED_SET.into()));
-        Profile { couples: true, repairs: true, shortest_message, ..Profile::default() }
+        Profile {
+            couples: Some("tells the other end of a link at once what a fault does to a frame"),
+            repairs: true,
+            shortest_message,
+            ..Profile::default()
+        }
     }
 
     fn check(params: &Params, cx: &CheckCx<'_>) -> Vec<Finding> {

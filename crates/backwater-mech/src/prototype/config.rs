@@ -23,7 +23,7 @@ pub(super) fn profile(params: &Params) -> Profile {
     Profile {
         claims: Claims { flow_rate: true, ..Claims::NONE },
         needs: Needs { marks, acks: true, window: true, ..Needs::default() },
-        couples: true,
+        couples: Some("runs in one interpreter of Python"),
         ..Profile::default()
     }
 }

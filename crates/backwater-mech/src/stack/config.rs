@@ -362,9 +362,11 @@ macro_rules! config {
                 }));
                 all
             }
-            fn couples(&self) -> Option<&'static str> {
-                for_configured!($list self, |scoped, M| if scoped.all().any(|params| M::profile(params).couples) {
-                    return Some(M::NAME);
+            fn couples(&self) -> Option<(&'static str, &'static str)> {
+                for_configured!($list self, |scoped, M| {
+                    if let Some(why) = scoped.all().find_map(|params| M::profile(params).couples) {
+                        return Some((M::NAME, why));
+                    }
                 });
                 None
             }

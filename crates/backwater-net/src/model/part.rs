@@ -57,6 +57,9 @@ pub(crate) struct Part {
     pub latencies: Arc<Vec<Time>>,
     /// By part: mail for it.
     pub out: Vec<Vec<Mail>>,
+    /// The greatest key of an event so far, which rows are ordered by. An event that was pushed at its own instant by one of a greater order
+    /// comes right after that, on one thread, too.
+    pub reached: Key,
     /// Keys of the rows of flows and of control messages that wait to be handed out, and the flow whose receiver's half is missing.
     pub flows: Vec<(Key, Option<u32>)>,
     pub control: Vec<Key>,
@@ -87,6 +90,7 @@ impl Part {
             facts,
             latencies,
             out: (0..parts).map(|_| Vec::new()).collect(),
+            reached: (Time::ZERO, 0),
             flows: Vec::new(),
             control: Vec::new(),
             halves: Vec::new(),

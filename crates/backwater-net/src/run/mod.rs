@@ -65,8 +65,8 @@ pub trait Actors {
     fn chooses(&self) -> bool {
         false
     }
-    /// A mechanism whose state all nodes share: an action at one node is known to the others at the same instant.
-    fn couples(&self) -> Option<&'static str> {
+    /// A mechanism by which an action at one node is known to another at the same instant: its name, and why.
+    fn couples(&self) -> Option<(&'static str, &'static str)> {
         None
     }
     /// Returns whether mechanisms send frames beside MAC control.

@@ -127,7 +127,7 @@ impl<A: Actors> Network<A> {
     /// A flow from a host of this part has ended: notifies the receiver's part, which returns its half of the row.
     fn send_to_parts(&mut self, at: usize) {
         let Some(part) = &mut self.world.part else { return };
-        let (slot, key) = (at as u32, (self.world.now, self.world.order));
+        let (slot, key) = (at as u32, part.reached);
         let to = part.owners.of_host(self.tables.flows.send[at].dst);
         let away = to != part.me;
         part.flows.push((key, away.then_some(slot)));

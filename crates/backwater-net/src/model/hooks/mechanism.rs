@@ -130,8 +130,9 @@ pub struct Profile {
     ///
     /// [`Control::MIN_FRAME`]: crate::model::packet::Control::MIN_FRAME
     pub shortest_message: Option<Bytes>,
-    /// True if all nodes share its state ([`Mechanism::Shared`]): an action at one node is known to the others at the same instant.
-    pub couples: bool,
+    /// Why an action at one node is known to another one at the same instant, if it is: such a run is not split by node. Completes a sentence
+    /// that begins with the mechanism's name.
+    pub couples: Option<&'static str>,
     /// True if it retransmits over its link the frames that a fault has damaged there: such a fault loses nothing.
     pub repairs: bool,
     /// True if switches trim packets that find no memory, and so report them.

@@ -255,6 +255,8 @@ where
             return;
         }
         if leads_away {
+            // Something may wait for its end, which no longer finds it.
+            self.port(port).current = NIL;
             self.send_away(port, pkt, arrival, egress);
         } else {
             self.world.queue.push(arrival, order(2, uid), Event::Arrive { port: peer, pkt, egress });

@@ -7,7 +7,7 @@ use crate::model::hooks::{Departure, LinkSide};
 use crate::model::node::{Node, NodeCx};
 use crate::model::packet::{Body, Port as PortNo};
 use crate::model::part::{Beside, Crossing, Mail};
-use crate::model::slab::{Ix, NIL};
+use crate::model::slab::Ix;
 use crate::model::world::RunEffect;
 use crate::spec::FrameKind;
 use backwater_engine::Time;
@@ -102,10 +102,8 @@ where
         let report = self.world.reports.get(pkt, header.uid);
         let beside = (control.is_some() || carried.is_some() || report.is_some())
             .then(|| Box::new(Beside { control, carried, report }));
-        let p = &mut self.ports[usize::from(port)];
-        p.current = NIL;
-        let by = (self.world.now, self.world.order);
-        let crossing = Crossing { at, by, port: p.peer, egress, packet: header, beside };
+        let (by, peer) = ((self.world.now, self.world.order), self.ports[usize::from(port)].peer);
+        let crossing = Crossing { at, by, port: peer, egress, packet: header, beside };
         self.world.slab.remove(pkt);
         if let Some(part) = &mut self.world.part {
             part.post(part.owners.of_port(crossing.port), Mail::Frame(crossing));

@@ -52,7 +52,7 @@ impl<S: SwitchSide> NodeCx<'_, &mut Switch<S>> {
         let (s, slot) = (&*self.node, &self.world.slab[pkt]);
         let (port, class) = (place.ingress, place.class);
         let pause_requests = &self.ports[usize::from(port.0)].rest.pause_requests;
-        self.world.totals.first_drop_order = self.world.order;
+        self.world.totals.first_drop_order = self.world.part.as_ref().map_or(self.world.order, |part| part.reached.1);
         self.world.totals.first_drop = Some(FirstDrop {
             time: self.world.now,
             node: s.home.shape.node,

@@ -9,9 +9,8 @@ use backwater_engine::Time;
 use std::sync::atomic::{AtomicU64, AtomicUsize, Ordering};
 use std::sync::{Condvar, Mutex, MutexGuard, PoisonError};
 
-/// Checks before a waiting part yields the processor, and before it sleeps.
+/// Checks before a waiting part sleeps.
 const LOOKS: u32 = 2_000;
-const YIELDS: u32 = 200;
 
 pub(super) struct Board {
     state: Mutex<State>,
@@ -137,7 +136,9 @@ impl Board {
 
     /// Ends the stretch.
     pub fn stop(&self) {
-        self.lock().over = true;
+        // Held while it rings: a part that is about to sleep would miss it.
+        let mut state = self.lock();
+        state.over = true;
         self.ring();
     }
 
@@ -148,7 +149,8 @@ impl Board {
         }
     }
 
-    /// Waits until something has changed since `version`: polls if there are enough processors, and sleeps at last.
+    /// Waits until something has changed since `version`: polls if there are enough processors, and then sleeps. A part that yielded instead
+    /// would lose whole slices of time to other programs.
     pub fn wait(&self, version: u64) {
         let spins = if self.roomy { LOOKS } else { 0 };
         for _ in 0..spins {
@@ -156,12 +158,6 @@ impl Board {
                 return;
             }
             std::hint::spin_loop();
-        }
-        for _ in 0..YIELDS {
-            if self.version.load(Ordering::Acquire) != version {
-                return;
-            }
-            std::thread::yield_now();
         }
         let mut state = self.lock();
         self.sleepers.fetch_add(1, Ordering::SeqCst);

@@ -105,7 +105,7 @@ fn sample_key(at: Time) -> Key {
     (at, Event::Sample.order())
 }
 
-/// Events of a stretch from which on starting its threads takes no time to speak of. Ended flows keep their memory until its end.
+/// Events of a stretch from which on its begin and end take no time to speak of. Ended flows keep their memory until its end.
 const ENOUGH: u64 = 1 << 18;
 
 /// The shortest stretch.

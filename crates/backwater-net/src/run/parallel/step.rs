@@ -63,6 +63,9 @@ impl<A: Actors> Network<A> {
                 self.world.queue.push(time, order, event);
                 break;
             }
+            if let Some(part) = &mut self.world.part {
+                part.reached = part.reached.max((time, order));
+            }
             handle!(self, time, order, event);
             self.note_event(time, order, event);
             handled += 1;
@@ -84,7 +87,7 @@ impl<A: Actors> Network<A> {
         self.world.totals.progress.events += u64::from(counts);
         part.set_quiet((time, order), !lives);
         while part.control.len() < self.world.rows.control.len() {
-            part.control.push((time, order));
+            part.control.push(part.reached);
         }
     }
 
@@ -145,7 +148,8 @@ impl<A: Actors> Network<A> {
             }
             Mail::Completed(completion) => self.completed_elsewhere(completion),
             Mail::Over((time, order), slot) => {
-                if (time, order) > (self.world.now, self.world.order) {
+                let reached = self.world.part.as_ref().map_or((Time::ZERO, 0), |part| part.reached);
+                if (time, order) > reached {
                     self.world.totals.keepalive_events += 1;
                     self.world.queue.push(time, order, Event::Over { slot });
                 } else {

@@ -15,8 +15,8 @@ const PINNED: &str = "a path is pinned, and taken out everywhere at the instant 
 
 /// Returns why a run stays on one thread, if its spec requires it.
 pub(super) fn one_thread<A: Actors>(spec: &Spec<A>, graph: &Graph) -> Option<String> {
-    if let Some(mechanism) = spec.actors.couples() {
-        return Some(format!("{mechanism} has state that all nodes share at once"));
+    if let Some((mechanism, why)) = spec.actors.couples() {
+        return Some(format!("{mechanism} {why}"));
     }
     let causes = spec.causes.pauses || spec.causes.waits.contains(&true);
     let pins = spec.ack.path == AckPath::Reverse && (spec.transport.retransmits() || spec.actors.sends_messages());
