@@ -399,6 +399,14 @@ pub struct SwitchParams {
     /// waits in its queue. `either` needs output queues and `buffer_per` = `queue` or `egress`.
     #[param(default = Victim::Arriving, source = "choice: drop tail; htsim_uec, CompositeQueue: either")]
     pub victim: Victim,
+    /// Unit in which the memory holds a frame: every account of the switch counts a frame as whole cells, without the gap. 1 B: by its
+    /// length.
+    #[param(
+        default = Bytes(1),
+        range_text = "1 B to 65536 B",
+        source = "choice; SONiC sonic-mgmt, qos_params: 208 B (Tomahawk), 254 B (Tomahawk 5), 256 B (Trident 3)"
+    )]
+    pub cell: Bytes,
     /// Memory set aside for each (ingress port, class), used before shared memory.
     #[param(default = Bytes::ZERO, range_text = "8 classes of all ports within the buffer", source = "choice; HPCC ns-3 switch: 4 KB")]
     pub reserve: Bytes,

@@ -65,6 +65,12 @@ impl Bytes {
         Bytes((factor * self.0.min(i64::MAX as u64) as i64 as f64).max(0.0) as i64 as u64)
     }
 
+    /// The memory that a frame of this size takes in cells of `cell`, at least 1 B.
+    #[inline(always)]
+    pub fn in_cells(self, cell: Bytes) -> Bytes {
+        if cell.0 <= 1 { self } else { Bytes(self.0.div_ceil(cell.0).saturating_mul(cell.0)) }
+    }
+
     /// Returns the threshold at a port of `rate` that corresponds to this one at a `reference` rate: in proportion, rounded down. Without a
     /// reference it is the same at all ports.
     pub fn at_rate(self, rate: Rate, reference: Option<Rate>) -> Bytes {

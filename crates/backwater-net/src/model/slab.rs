@@ -16,8 +16,8 @@ pub(crate) struct Slot {
     /// Earliest time of its transmission.
     pub ready: Time,
     pub place: Place,
-    /// \[bytes\] Its length when it joined its egress queue: the switch's accounts count this from then on.
-    pub queued: u32,
+    /// \[bytes\] of it in the switch's accounts: its whole cells when it was admitted, or else joined its egress queue.
+    pub counted: u32,
     pub pool: Pool,
     /// It is in the ingress account.
     pub charged: bool,
@@ -43,7 +43,7 @@ impl Slot {
 
     /// \[bytes\] of it in the ingress account, before it joins its egress queue.
     pub fn admitted(&self) -> u64 {
-        if self.charged { u64::from(self.pkt.size) } else { 0 }
+        if self.charged { u64::from(self.counted) } else { 0 }
     }
 
     /// Returns whether it has been newly marked in this switch since the last call: this counts every mark, whichever hook has set it.
@@ -83,7 +83,7 @@ impl Slab {
     #[inline]
     pub fn insert(&mut self, pkt: Packet) -> Ix {
         let (ready, pool) = (Time::ZERO, Pool::Shared);
-        let slot = Slot { pkt, ready, place: NOWHERE, queued: 0, pool, charged: false, mark_counted: false };
+        let slot = Slot { pkt, ready, place: NOWHERE, counted: 0, pool, charged: false, mark_counted: false };
         self.used += 1;
         if let Some(ix) = self.free.head() {
             self.free.head = self.links[ix as usize];

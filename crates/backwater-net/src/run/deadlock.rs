@@ -260,7 +260,7 @@ impl<A: Actors> View<'_, A> {
         let slab = &part.world.slab;
         each_queued(s, ports, slab, |ix, (port, queue)| {
             let slot = &slab[ix];
-            census.add(&slot.place, slot.charged, slot.queued, (first + u32::from(port), queue));
+            census.add(&slot.place, slot.charged, slot.counted, (first + u32::from(port), queue));
         });
         census
     }

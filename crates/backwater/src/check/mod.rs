@@ -316,6 +316,14 @@ fn switches(resolved: &Resolved, shapes: &[SwitchShape]) -> Result<(), ScenarioE
             let hint = "the rate of the ports for which headroom and headroom_above are meant";
             return Err(resolved.error(&key("reference_rate"), "no port has a rate of zero").hint(hint));
         }
+        if !(1..=65_536).contains(&params.cell.0) {
+            let reason = format!("a cell of {} is no unit of memory", params.cell);
+            return Err(resolved
+                .error(&key("cell"), reason)
+                .hint("from 1 B (a frame counts by its length) to 65536 B"));
+        }
+        // \[bytes\] The least memory that holds any data frame.
+        let frame = max_frame(resolved).in_cells(params.cell);
         let rates: Vec<Rate> = shape.ports.iter().map(|port| port.rate).collect();
         if shared_memory(params, &rates, lossless).is_none() {
             let reason = format!(
@@ -335,20 +343,19 @@ fn switches(resolved: &Resolved, shapes: &[SwitchShape]) -> Result<(), ScenarioE
             return Err(resolved.error(&key("victim"), reason).hint(hint));
         }
         if let Some(sizes) = &params.queue_buffers {
-            queue_buffers(params, sizes, max_frame(resolved), &shape.name)
+            queue_buffers(params, sizes, frame, &shape.name)
                 .map_err(|(reason, hint)| resolved.error(&key("queue_buffers"), reason).hint(hint))?;
-            if shape.port_buffer.is_some_and(|size| size < max_frame(resolved)) {
-                return Err(slow_port(resolved, shape, &key("queue_buffers")));
+            if shape.port_buffer.is_some_and(|size| size < frame) {
+                return Err(slow_port(resolved, shape, frame, &key("queue_buffers")));
             }
-        } else if params.buffer_per != BufferPer::None && params.buffer < max_frame(resolved) {
-            let reason =
-                format!("the buffer of {} ({}) holds no frame ({})", shape.name, params.buffer, max_frame(resolved));
+        } else if params.buffer_per != BufferPer::None && params.buffer < frame {
+            let reason = format!("the buffer of {} ({}) holds no frame ({})", shape.name, params.buffer, frame);
             return Err(resolved.error(&key("buffer"), reason).hint("buffer_per = \"none\" has no limit"));
-        } else if shape.port_buffer.is_some_and(|size| size < max_frame(resolved)) {
-            return Err(slow_port(resolved, shape, &key("buffer")));
+        } else if shape.port_buffer.is_some_and(|size| size < frame) {
+            return Err(slow_port(resolved, shape, frame, &key("buffer")));
         }
-        if params.staging < max_frame(resolved) {
-            let reason = format!("{} does not hold one frame ({})", params.staging, max_frame(resolved));
+        if params.staging < frame {
+            let reason = format!("{} does not hold one frame ({})", params.staging, frame);
             return Err(resolved.error(&key("staging"), reason).hint("at least one of the longest data frames"));
         }
     }
@@ -356,9 +363,9 @@ fn switches(resolved: &Resolved, shapes: &[SwitchShape]) -> Result<(), ScenarioE
 }
 
 /// The memory of a slow port, or of its queues, is in proportion to its rate, and holds no frame.
-fn slow_port(resolved: &Resolved, shape: &SwitchShape, key: &str) -> ScenarioError {
+fn slow_port(resolved: &Resolved, shape: &SwitchShape, frame: Bytes, key: &str) -> ScenarioError {
     let slowest = shape.ports.iter().map(|port| port.rate).min().unwrap_or(Rate(0));
-    let (frame, left) = (max_frame(resolved), shape.port_buffer.unwrap_or(Bytes::ZERO));
+    let left = shape.port_buffer.unwrap_or(Bytes::ZERO);
     let reason =
         format!("at ports of {} of {slowest} {left} of it are left, which hold no frame ({frame})", shape.name);
     resolved.error(key, reason).hint("switch.reference_rate makes it smaller where ports are slower; make it larger")

@@ -4,6 +4,7 @@
 mod bbr;
 mod capture;
 mod cbfc;
+mod cells;
 mod confined;
 mod defaults;
 mod errors;

@@ -152,7 +152,7 @@ impl<S: SwitchSide> NodeCx<'_, &mut Switch<S>> {
     /// A frame has left the egress: there is room behind the crossing.
     pub(crate) fn left_crossbar(&mut self, pkt: Ix) {
         let slot = &self.world.slab[pkt];
-        let (at, size) = (slot.place, slot.queued);
+        let (at, size) = (slot.place, slot.counted);
         if at.own {
             return;
         }
@@ -256,7 +256,7 @@ impl<S: SwitchSide> NodeCx<'_, &mut Switch<S>> {
         }
         let size = self.world.slab[pkt].pkt.size;
         (c.in_busy[usize::from(r.ingress)], c.out_busy[usize::from(r.egress)]) = (true, true);
-        c.staged[usize::from(r.egress)][usize::from(r.queue)] += u64::from(self.world.slab[pkt].queued);
+        c.staged[usize::from(r.egress)][usize::from(r.queue)] += u64::from(self.world.slab[pkt].counted);
         let speedup = c.speedup;
         let rate = |p: u16| self.ports[usize::from(p)].serialiser.rate();
         let line = rate(r.ingress).max(rate(r.egress)).scale(speedup);
@@ -281,7 +281,7 @@ impl<S: SwitchSide> NodeCx<'_, &mut Switch<S>> {
 
     fn release_crossed(&mut self, pkt: Ix) {
         let slot = &mut self.world.slab[pkt];
-        let (place, size, pool) = (slot.place, slot.queued, slot.pool);
+        let (place, size, pool) = (slot.place, slot.counted, slot.pool);
         if !std::mem::take(&mut slot.charged) {
             return;
         }

@@ -118,11 +118,11 @@ impl<S: SwitchSide> NodeCx<'_, &mut Switch<S>> {
         if self.world.rules.hooks.switch.has(SwitchHooks::STEER) {
             s.stack.steer(&mut cx!(self, s), &mut slot.place, &mut slot.pkt);
         }
-        let (place, size) = (slot.place, slot.pkt.size);
-        let Some((pool, looked_at)) = s.occupancy.admit(&place, u64::from(size)) else {
+        let (place, counted) = (slot.place, s.occupancy.in_cells(slot.pkt.size));
+        let Some((pool, looked_at)) = s.occupancy.admit(&place, u64::from(counted)) else {
             return self.full(pkt);
         };
-        (slot.pool, slot.charged) = (pool, true);
+        (slot.pool, slot.charged, slot.counted) = (pool, true, counted);
         debug_assert!(looked_at || !s.looks_at_admitted(&place), "a level was missed: `SwitchCx::watch`");
         if looked_at {
             return self.admit_above(pkt);
@@ -197,8 +197,8 @@ impl<S: SwitchSide> NodeCx<'_, &mut Switch<S>> {
             }
         }
         let place = slot.place;
-        slot.queued = slot.pkt.size;
-        let looked_at = s.occupancy.join_egress(&place, u64::from(slot.queued));
+        slot.counted = s.occupancy.in_cells(slot.pkt.size);
+        let looked_at = s.occupancy.join_egress(&place, u64::from(slot.counted));
         if let Some(watch) = &mut s.watch {
             watch.join(place.egress, &s.occupancy, self.world.now, pkt, slot.ready);
         }
@@ -248,7 +248,7 @@ impl<S: SwitchSide> NodeCx<'_, &mut Switch<S>> {
     #[inline(always)]
     pub(crate) fn leave(&mut self, port: u16, pkt: Ix) -> bool {
         let (s, slot) = (&mut *self.node, &mut self.world.slab[pkt]);
-        let (place, queued, pool) = (slot.place, slot.queued, slot.pool);
+        let (place, queued, pool) = (slot.place, slot.counted, slot.pool);
         let charged = std::mem::take(&mut slot.charged);
         let looked_at = s.occupancy.leaves_behind(&place, u64::from(queued));
         debug_assert!(looked_at || !s.looks_at_leaving(&place, queued), "a level was missed: `SwitchCx::watch`");

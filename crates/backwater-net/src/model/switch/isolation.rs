@@ -73,7 +73,7 @@ impl<S: SwitchSide> NodeCx<'_, &mut Switch<S>> {
     #[cold]
     #[inline(never)]
     pub(crate) fn left_queue(&mut self, pkt: Ix) {
-        let (at, size) = (self.world.slab[pkt].place, self.world.slab[pkt].queued);
+        let (at, size) = (self.world.slab[pkt].place, self.world.slab[pkt].counted);
         let port = &mut self.ports[usize::from(at.egress.0)];
         if port.has_isolation_queues {
             port.rest.isolation_queues.left(at.queue.0, pkt, size);

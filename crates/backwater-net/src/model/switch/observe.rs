@@ -28,7 +28,7 @@ impl<S: SwitchSide> NodeCx<'_, &mut Switch<S>> {
         each_queued(s, self.ports, &self.world.slab, |ix: Ix, queue: (u16, u8)| {
             let slot = &self.world.slab[ix];
             if counts(&slot.place) {
-                *standing.entry(queue).or_default() += u64::from(slot.queued);
+                *standing.entry(queue).or_default() += u64::from(slot.counted);
             }
         });
         // The first of equal queues, so that the result does not depend on the order of frames.

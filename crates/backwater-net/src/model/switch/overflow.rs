@@ -27,8 +27,9 @@ impl<S: SwitchSide> NodeCx<'_, &mut Switch<S>> {
         };
         self.take_back(last);
         self.readmit(last);
-        let slot = &self.world.slab[pkt];
-        let charged = self.node.occupancy.transfer_charge(&slot.place, u64::from(slot.pkt.size));
+        let slot = &mut self.world.slab[pkt];
+        slot.counted = self.node.occupancy.in_cells(slot.pkt.size);
+        let charged = self.node.occupancy.transfer_charge(&slot.place, u64::from(slot.counted));
         self.charged(pkt, charged);
         self.pass_on(pkt);
     }
@@ -39,7 +40,8 @@ impl<S: SwitchSide> NodeCx<'_, &mut Switch<S>> {
         while self.cut(pkt) {
             let (s, slot) = (&mut *self.node, &mut self.world.slab[pkt]);
             s.stack.steer(&mut cx!(self, s), &mut slot.place, &mut slot.pkt);
-            if let Some(charged) = s.occupancy.admit(&slot.place, u64::from(slot.pkt.size)) {
+            slot.counted = s.occupancy.in_cells(slot.pkt.size);
+            if let Some(charged) = s.occupancy.admit(&slot.place, u64::from(slot.counted)) {
                 self.charged(pkt, charged);
                 return self.join_from_isolation(pkt);
             }

@@ -383,3 +383,17 @@ fn clock(dice: &mut Dice, case: &mut Case, graph: &Graph) {
     let most = fastest.time_for(Bytes(shortest)).0;
     case.set("packet.clock", json!(format!("{} ps", dice.log_whole(1, most.saturating_sub(1).max(1)))));
 }
+
+/// Memory in cells, as real switches have it. It is larger, so that lossless classes keep enough headroom for small frames.
+pub fn cells(dice: &mut Dice, case: &mut Case) {
+    let cell = dice.one(&[80, 96, 176, 208, 254, 256]);
+    if !dice.chance(0.2) || case.get("switch.at").is_some() || case.get("switch.queue_buffers").is_some() {
+        return;
+    }
+    case.set("switch.cell", json!(format!("{cell} B")));
+    for key in ["switch.buffer", "switch.headroom", "switch.staging"] {
+        if let Some(size) = bytes(case, key) {
+            set_bytes(case, key, size * (cell / 64 + 1));
+        }
+    }
+}

@@ -70,11 +70,12 @@ pub fn case(seed: u64, number: u64, folder: &Folder) -> Case {
     fit::queue_pairs(&mut Dice::new(seed, "queue pairs", number), &mut case);
     fit::kept(&mut Dice::new(seed, "kept queue pairs", number), &mut case);
     fit::queues(&mut Dice::new(seed, "queues", number), &mut case);
+    fit::cells(&mut Dice::new(seed, "cells", number), &mut case);
     case
 }
 
 fn switch(dice: &mut Dice, lossless: bool, graph: &Graph) -> Map<String, Json> {
-    let own = ["buffer", "buffer_per", "queue_buffers", "reserve", "headroom", "staging", "at"];
+    let own = ["buffer", "buffer_per", "queue_buffers", "cell", "reserve", "headroom", "staging", "at"];
     let mut switch = values::table(dice, schema(), "switch", 0.3, &own);
     let per = dice.pick(if lossless {
         &["ingress", "switch"][..]

@@ -39,6 +39,9 @@ struct Lossless {
 pub struct Occupancy {
     #[state(fixed)]
     per: BufferPer,
+    /// Every account counts a frame as whole cells of this size.
+    #[state(fixed)]
+    cell: Bytes,
     #[state(fixed)]
     dynamic: Option<(f64, f64)>,
     #[state(fixed)]
@@ -97,6 +100,7 @@ impl Occupancy {
         }
         Occupancy {
             per: params.buffer_per,
+            cell: params.cell,
             dynamic: dynamic.then_some((params.alpha_ingress, params.alpha_egress)),
             plain: !(dynamic || partitioned),
             reserve: if partitioned { params.reserve.0 } else { 0 },
@@ -110,6 +114,12 @@ impl Occupancy {
             pools,
             isolated: IsolatedBytes::default(),
         }
+    }
+
+    /// \[bytes\] that accounts count for a frame of this length: its whole cells.
+    #[inline(always)]
+    pub(crate) fn in_cells(&self, size: u32) -> u32 {
+        Bytes(size.into()).in_cells(self.cell).0 as u32
     }
 
     /// Bytes that arrived by `port` in `class` and have not left.

@@ -15,6 +15,14 @@ fn admit(o: &mut Occupancy, at: &Place, size: u64) -> Option<(Pool, u64)> {
     Some((pool, o.ingress_port(at.ingress).0))
 }
 
+/// Tomahawk's cells of 208 B: a frame of 64 B takes one, of 209 B two. Without cells a frame takes its length.
+#[test]
+fn a_frame_takes_whole_cells() {
+    let of = |cell: u64| Occupancy::new(&SwitchParams { cell: Bytes(cell), ..SwitchParams::default() }, &[RATE], 0);
+    assert_eq!([1, 64, 208, 209, 4164].map(|size| of(208).in_cells(size) / 208), [1, 1, 1, 2, 21]);
+    assert_eq!([1, 64, 4164].map(|size| of(1).in_cells(size)), [1, 64, 4164]);
+}
+
 #[test]
 fn reserve_then_shared_then_headroom_then_nothing() {
     let params =
