@@ -42,13 +42,20 @@ pub fn headroom_in_cells(exact: Bytes, max_frame: Bytes, gap: Bytes, cell: Bytes
     if cell.0 <= 1 {
         return exact;
     }
-    let sent = u128::from(exact.saturating_sub(max_frame * 2).0);
-    let wire = sent * u128::from((max_frame + gap).0) / u128::from(max_frame.0.max(1));
+    let sent = exact.saturating_sub(max_frame * 2);
+    let wire = u128::from(sent.0) * u128::from((max_frame + gap).0) / u128::from(max_frame.0.max(1));
+    max_frame.in_cells(cell) * 2 + cells_of_wire(Bytes(u64::try_from(wire).unwrap_or(u64::MAX / 4)), gap, cell)
+}
+
+/// The most memory in cells that frames take which fill so many bytes of a wire, gaps included.
+pub(crate) fn cells_of_wire(wire: Bytes, gap: Bytes, cell: Bytes) -> Bytes {
     let shortest = u64::from(Control::MIN_FRAME);
-    let one_more = (shortest.div_ceil(cell.0)) * cell.0 + 1;
-    let taken = |frame: u64| wire * u128::from(Bytes(frame).in_cells(cell).0) / u128::from(frame + gap.0);
-    let most = taken(shortest).max(taken(one_more));
-    max_frame.in_cells(cell) * 2 + Bytes(u64::try_from(most).unwrap_or(u64::MAX / 4)).in_cells(cell)
+    let one_more = shortest.div_ceil(cell.0.max(1)) * cell.0 + 1;
+    let taken = |frame: u64| {
+        let cells = u128::from(wire.0) * u128::from(Bytes(frame).in_cells(cell).0) / u128::from(frame + gap.0);
+        u64::try_from(cells).unwrap_or(u64::MAX / 4)
+    };
+    Bytes(taken(shortest).max(taken(one_more))).in_cells(cell)
 }
 
 /// The part of a switch's latency that frames spend before a counter sees them: unseen frames cannot have caused a pause.

@@ -128,6 +128,7 @@ pub fn facts(planned: &Planned, mechanism: &str) -> Result<Map<String, Value>, S
         classes: losses::all_classes(planned.resolved()),
         into_switches: into_switches(planned),
         longest_frame: longest_frame(planned.resolved(), &planned.layout.graph),
+        cell: switch.cell,
         latency_at: switch.latency_at,
         frame: planned.resolved().file.packet.payload + planned.resolved().file.packet.header,
         gap: planned.resolved().file.packet.gap,

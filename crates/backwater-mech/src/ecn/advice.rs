@@ -381,6 +381,7 @@ mod tests {
                     classes: 0,
                     into_switches: Vec::new(),
                     longest_frame: Bytes(4158),
+                    cell: Bytes(1),
                     latency_at: LatencyAt::Output,
                     frame: Bytes(4158),
                     gap: Bytes(20),

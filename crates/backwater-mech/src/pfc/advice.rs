@@ -5,7 +5,7 @@
 
 use super::annex_n::{self, Asked, GAP, Items};
 use super::{Params, Threshold};
-use crate::headroom::{headroom, unseen};
+use crate::headroom::{cells_of_wire, headroom, headroom_in_cells, unseen};
 use crate::mac_control::{Counter, Signal};
 use backwater_engine::Time;
 use backwater_net::config::{BufferPer, PacketParams};
@@ -30,6 +30,7 @@ pub(super) const FORM: AdviceForm = AdviceForm {
         option("packet", "Largest frame. Default: the scenario's, or 4158 B.", "4158 B"),
         option("control_packet", "Size of a PFC frame. Default: 64 B.", "64 B"),
         option("response", "Time from a pause's arrival to the stop. Default: the scenario's, or 0 ns.", "0 ns"),
+        option("cell", "Cell of the switch's memory. Default: the scenario's, or 1 B: frames count by length.", "1 B"),
         AdviceOption {
             name: "interface",
             help: "standard: delay of one interface, both directions. Default: 802.3's bound for the rate.",
@@ -62,20 +63,16 @@ pub(super) fn facts(params: Option<&Params>, situation: &Situation) -> Map<Strin
         let own = params.map_or(Time::ZERO, |pfc| pfc.response);
         own.after(unseen(situation.latency_at, hop.latency, counter))
     };
-    let need = |hop: &Hop| headroom(hop.rate, hop.delay, situation.frame, situation.gap, response(hop), signal);
+    let need_of = |hop: &Hop, frame: Bytes| {
+        let exact = headroom(hop.rate, hop.delay, frame, situation.gap, response(hop), signal);
+        headroom_in_cells(exact, frame, situation.gap, situation.cell)
+    };
+    let need = |hop: &Hop| need_of(hop, situation.frame);
     let hops = situation.paths.different.iter().flatten();
     let Some(hop) = hops.max_by_key(|hop| (need(hop), hop.rate, hop.delay)) else { return Map::new() };
     // As `check` counts: over all ports, whatever the path of the question.
-    let most = situation.into_switches.iter().map(|hop| {
-        headroom(
-            hop.rate,
-            hop.delay,
-            situation.frame.max(situation.longest_frame),
-            situation.gap,
-            response(hop),
-            signal,
-        )
-    });
+    let longest = situation.frame.max(situation.longest_frame);
+    let most = situation.into_switches.iter().map(|hop| need_of(hop, longest));
     let facts = json!({
         "no_xoff": no_largest_xoff(params, situation),
         "most_headroom": most.max().map(|bytes| bytes.to_string()),
@@ -89,10 +86,11 @@ pub(super) fn facts(params: Option<&Params>, situation: &Situation) -> Map<Strin
         // With shared memory, the memory left above a threshold depends on the other ports.
         "ingress_buffer": situation.buffer.filter(|_| situation.buffer_per == BufferPer::Ingress).map(|(size, _)| size.to_string()),
     });
-    match facts {
-        Value::Object(facts) => facts,
-        _ => Map::new(),
+    let Value::Object(mut facts) = facts else { return Map::new() };
+    if situation.cell > Bytes(1) {
+        facts.insert("cell".into(), json!(situation.cell.to_string()));
     }
+    facts
 }
 
 /// Returns why an ingress's own memory less one headroom may be more than the largest `xoff`.
@@ -145,6 +143,7 @@ pub(super) fn answer(question: &Question) -> Result<Advice, AdviceError> {
         packet: needed("packet", question.quantity("packet")?)?,
         control_packet: needed("control_packet", question.quantity("control_packet")?)?,
         response: needed("response", question.quantity("response")?)?,
+        cell: needed("cell", question.quantity("cell")?)?,
         interface: question.quantity("interface")?,
         gap: question.quantity("gap")?.unwrap_or(PacketParams::default().gap),
         frameless: question.fact("frameless").and_then(Value::as_bool).unwrap_or(false),
@@ -187,6 +186,8 @@ struct Link {
     control_packet: Bytes,
     /// Time from a pause's arrival to the stop. Standard: zero means the bound of IEEE 802.3.
     response: Time,
+    /// A cell of the switch's memory.
+    cell: Bytes,
     /// Both directions of one interface, for the standard; absent: the bound of the rate.
     interface: Option<Time>,
     /// Bytes per frame that only the link counts. The standard has its own.
@@ -215,6 +216,9 @@ fn advice(question: &Link) -> Result<Advice, AdviceError> {
         if size.0 == 0 || size.0 > 1 << 20 {
             return Err(AdviceError::new(format!("{size} is no frame")).key(key).hint("1 B to 1 MB"));
         }
+    }
+    if q.cell.0 == 0 || q.cell.0 > 1 << 16 {
+        return Err(AdviceError::new(format!("{} is no cell", q.cell)).key("cell").hint("1 B to 65536 B"));
     }
     // Longer than any cable; keeps all sums countable.
     let longest = Time::ms(1_000);
@@ -263,8 +267,12 @@ fn simulator(q: &Link) -> Result<Advice, AdviceError> {
         Row::new("frame that passed xoff", q.packet, "its bytes lie above xoff too"),
         Row::new("sent meanwhile", meanwhile, format!("{window} / {frame} x {}", q.packet)),
         Row::new("last frame", q.packet, "begun just before the stop"),
-        Row::new("headroom", total, "sum of the three"),
+        Row::new(if q.cell.0 > 1 { "by length" } else { "headroom" }, total, "sum of the three"),
     ];
+    let total = headroom_in_cells(total, q.packet, gap, q.cell);
+    if q.cell.0 > 1 {
+        rows.push(Row::new("headroom", total, format!("in cells of {}, if short frames fill the wire", q.cell)));
+    }
     let mut problems = Vec::new();
     let mut summary = Vec::new();
     let elsewhere = q.most.filter(|most| *most > total).map(|most| format!("another port needs {most} of headroom"));
@@ -320,7 +328,7 @@ fn standard(q: &Link) -> Result<Advice, AdviceError> {
         unit: "bit times".into(),
         formula,
     };
-    let rows = vec![
+    let mut rows = vec![
         bt("blocking frame", items.frame, format!("({} + {GAP} B) x 8", q.packet)),
         bt("PFC frame", items.pause, format!("({} + {GAP} B) x 8", q.control_packet)),
         bt("cable", 2 * items.cable, format!("2 x {}", q.link_delay)),
@@ -328,8 +336,12 @@ fn standard(q: &Link) -> Result<Advice, AdviceError> {
         bt("response", items.response, why),
         bt("last frame", items.frame, format!("({} + {GAP} B) x 8, just begun at the peer", q.packet)),
         bt("sum", items.sum(), "IEEE 802.1Q annex N".into()),
-        Row::new("headroom", items.bytes(), "sum / 8"),
+        Row::new(if q.cell.0 > 1 { "by length" } else { "headroom" }, items.bytes(), "sum / 8"),
     ];
+    if q.cell.0 > 1 {
+        let total = cells_of_wire(items.bytes(), Bytes(GAP), q.cell);
+        rows.push(Row::new("headroom", total, format!("in cells of {}, if short frames fill the wire", q.cell)));
+    }
     let title = format!("PFC headroom of a port and class by IEEE 802.1Q annex N, {} and {}", q.rate, q.link_delay);
     Ok(Advice { title, rows, feasible: true, ..Advice::default() })
 }
@@ -345,6 +357,7 @@ mod tests {
             packet: Bytes(packet),
             control_packet: Bytes(64),
             response: Time::ZERO,
+            cell: Bytes(1),
             interface: None,
             gap: PacketParams::default().gap,
             frameless: false,
@@ -395,6 +408,25 @@ mod tests {
             let own = headroom(rate, delay, Bytes(packet), PacketParams::default().gap, Time::ZERO, Signal::Timed);
             assert_eq!((items.into_iter().sum::<Bytes>(), value("headroom")), (own, own));
         }
+    }
+
+    /// In Tomahawk 5's cells of 254 B, frames of 64 B that fill a wire take 254 B for 84 B of it. The standard's items count the wire itself.
+    #[test]
+    fn cells_of_short_frames() {
+        let bytes = |question: &Link, name: &str| {
+            let advice = advice(question).unwrap();
+            let row = advice.rows.iter().find(|row| row.name == name).unwrap();
+            let Row { value, unit, .. } = row;
+            format!("{value} {unit}").parse::<Bytes>().unwrap().0 as f64
+        };
+        let cells = Link { cell: Bytes(254), ..ask(100, Time::ns(1_500), 4_158, Model::Standard) };
+        let wire = bytes(&cells, "by length");
+        assert!((bytes(&cells, "headroom") - wire * 254.0 / 84.0).abs() <= 254.0 + 0.001 * wire);
+        let own = Link { model: Model::Simulator, ..cells };
+        let (sent, exact) = (bytes(&own, "sent meanwhile"), bytes(&own, "by length"));
+        assert_eq!(exact, sent + 2.0 * 4158.0);
+        let expected = 2.0 * 17.0 * 254.0 + sent * 4178.0 / 4158.0 * 254.0 / 84.0;
+        assert!((bytes(&own, "headroom") - expected).abs() <= 254.0 + 0.001 * expected);
     }
 
     /// 4158 B at 200 Gb/s over 150 ns, whose headroom the test above compares with the mechanism's own.

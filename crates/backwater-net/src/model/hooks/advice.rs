@@ -325,6 +325,8 @@ pub struct Situation {
     pub into_switches: Vec<Hop>,
     /// The longest frame of any kind.
     pub longest_frame: Bytes,
+    /// A cell of that switch's memory.
+    pub cell: Bytes,
     /// The point at which that switch's latency is added.
     pub latency_at: LatencyAt,
     /// Longest data frame.
