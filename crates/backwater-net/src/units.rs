@@ -8,6 +8,7 @@ use serde::{Deserialize, Deserializer, Serialize, Serializer, de};
 use std::borrow::Cow;
 use std::fmt;
 use std::iter::Sum;
+use std::ops::RangeInclusive;
 use std::ops::{Add, AddAssign, Mul, Sub, SubAssign};
 use std::str::FromStr;
 use zerocopy::{FromBytes, Immutable, IntoBytes, KnownLayout};
@@ -65,6 +66,8 @@ impl Bytes {
         Bytes((factor * self.0.min(i64::MAX as u64) as i64 as f64).max(0.0) as i64 as u64)
     }
 
+    /// \[bytes\] Possible cells of a memory.
+    pub const CELLS: RangeInclusive<u64> = 1..=65_536;
     /// The memory that a frame of this size takes in cells of `cell`, at least 1 B.
     #[inline(always)]
     pub fn in_cells(self, cell: Bytes) -> Bytes {

@@ -245,45 +245,47 @@ fn study_case_2(percent: u64, with_sfc: bool) -> Spec<Config> {
     bench.spec(bench.mechanisms.clone())
 }
 
-/// benches/fat-tree-320.toml: open-loop arrivals of flows.
-fn fat_tree_320(microseconds: u64) -> Spec<Config> {
-    let file = Path::new(env!("CARGO_MANIFEST_DIR")).join("../../benches/fat-tree-320.toml");
-    let until = format!("{microseconds} us");
-    let scenario = Scenario::load(&file)
-        .and_then(|s| s.with_set("flow.background.until", &until)?.with_set("flow.incast.until", &until));
+/// A file of this repository with other values of some keys.
+fn scenario(file: &str, values: &[(&str, &str)]) -> Spec<Config> {
+    let file = Path::new(env!("CARGO_MANIFEST_DIR")).join("../..").join(file);
+    let set = |scenario: Scenario, (key, value): &(&str, &str)| scenario.with_set(key, value);
+    let scenario = Scenario::load(&file).and_then(|scenario| values.iter().try_fold(scenario, set));
     let resolved = scenario.and_then(|s| s.check()).unwrap_or_else(|e| panic!("{e}"));
     build(&resolved, 1).unwrap_or_else(|e| panic!("{e}"))
+}
+
+/// Open-loop arrivals of flows.
+fn fat_tree_320(microseconds: u64) -> Spec<Config> {
+    let until = format!("{microseconds} us");
+    scenario("benches/fat-tree-320.toml", &[("flow.background.until", &until), ("flow.incast.until", &until)])
 }
 
 /// A round of the study sfc-aidc-2025-prefill under PFC: 64 instances of 32 hosts, each of which sends to eight others.
 fn prefill_2048(kilobytes: u64) -> Spec<Config> {
-    let file = Path::new(env!("CARGO_MANIFEST_DIR")).join("../../studies/sfc-aidc-2025-prefill/scenario.toml");
     let size = format!("{kilobytes} KB");
-    let scenario = Scenario::load(&file)
-        .and_then(|s| s.with_set("job.prefill.rounds", "1")?.with_set("job.prefill.step.experts.size", &size))
-        // So that it can be split. No transfer waits for another: all start that much later.
-        .and_then(|s| s.with_set("job.prefill.start_latency", "1 us"));
-    let resolved = scenario.and_then(|s| s.check()).unwrap_or_else(|e| panic!("{e}"));
-    build(&resolved, 1).unwrap_or_else(|e| panic!("{e}"))
+    scenario(
+        "studies/sfc-aidc-2025-prefill/scenario.toml",
+        &[
+            ("job.prefill.rounds", "1"),
+            ("job.prefill.step.experts.size", &size),
+            // So that it can be split. No transfer waits for another: all start that much later.
+            ("job.prefill.start_latency", "1 us"),
+        ],
+    )
 }
 
-/// benches/dispatch-100k.toml with so many pods of 2,048 GPUs: a dispatch of a mixture of experts in groups of 64.
+/// A dispatch of a mixture of experts in groups of 64, on so many pods of 2,048 GPUs.
 fn dispatch(pods: u32, tokens: u64) -> Spec<Config> {
-    let file = Path::new(env!("CARGO_MANIFEST_DIR")).join("../../benches/dispatch-100k.toml");
-    let scenario = Scenario::load(&file)
-        .and_then(|s| s.with_set("topology.pods", &pods.to_string()))
-        .and_then(|s| s.with_set("job.moe.instances", &(32 * pods).to_string()))
-        .and_then(|s| s.with_set("job.moe.step.dispatch.tokens", &tokens.to_string()));
-    let resolved = scenario.and_then(|s| s.check()).unwrap_or_else(|e| panic!("{e}"));
-    build(&resolved, 1).unwrap_or_else(|e| panic!("{e}"))
+    let [pods, instances, tokens] = [u64::from(pods), u64::from(32 * pods), tokens].map(|number| number.to_string());
+    scenario(
+        "benches/dispatch-100k.toml",
+        &[("topology.pods", &pods), ("job.moe.instances", &instances), ("job.moe.step.dispatch.tokens", &tokens)],
+    )
 }
 
-/// benches/alltoall-8192.toml with so many ranks: an all-to-all in phases.
+/// An all-to-all of so many ranks in phases.
 fn alltoall_8192(ranks: u64) -> Spec<Config> {
-    let file = Path::new(env!("CARGO_MANIFEST_DIR")).join("../../benches/alltoall-8192.toml");
-    let scenario = Scenario::load(&file).and_then(|s| s.with_set("job.all.ranks", &ranks.to_string()));
-    let resolved = scenario.and_then(|s| s.check()).unwrap_or_else(|e| panic!("{e}"));
-    build(&resolved, 1).unwrap_or_else(|e| panic!("{e}"))
+    scenario("benches/alltoall-8192.toml", &[("job.all.ranks", &ranks.to_string())])
 }
 
 /// The study's switches, with as many hosts under a leaf as there are spines.

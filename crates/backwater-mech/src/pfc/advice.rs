@@ -217,7 +217,7 @@ fn advice(question: &Link) -> Result<Advice, AdviceError> {
             return Err(AdviceError::new(format!("{size} is no frame")).key(key).hint("1 B to 1 MB"));
         }
     }
-    if q.cell.0 == 0 || q.cell.0 > 1 << 16 {
+    if !Bytes::CELLS.contains(&q.cell.0) {
         return Err(AdviceError::new(format!("{} is no cell", q.cell)).key("cell").hint("1 B to 65536 B"));
     }
     // Longer than any cable; keeps all sums countable.
@@ -267,12 +267,10 @@ fn simulator(q: &Link) -> Result<Advice, AdviceError> {
         Row::new("frame that passed xoff", q.packet, "its bytes lie above xoff too"),
         Row::new("sent meanwhile", meanwhile, format!("{window} / {frame} x {}", q.packet)),
         Row::new("last frame", q.packet, "begun just before the stop"),
-        Row::new(if q.cell.0 > 1 { "by length" } else { "headroom" }, total, "sum of the three"),
     ];
-    let total = headroom_in_cells(total, q.packet, gap, q.cell);
-    if q.cell.0 > 1 {
-        rows.push(Row::new("headroom", total, format!("in cells of {}, if short frames fill the wire", q.cell)));
-    }
+    let by_length = total;
+    let total = headroom_in_cells(by_length, q.packet, gap, q.cell);
+    rows.extend(headrooms(q, by_length, "sum of the three", total));
     let mut problems = Vec::new();
     let mut summary = Vec::new();
     let elsewhere = q.most.filter(|most| *most > total).map(|most| format!("another port needs {most} of headroom"));
@@ -291,6 +289,15 @@ fn simulator(q: &Link) -> Result<Advice, AdviceError> {
     }
     let title = format!("PFC headroom of a port and class in this simulator, {} and {}", q.rate, q.link_delay);
     Ok(Advice { title, rows, feasible: problems.is_empty(), problems, summary, ..Advice::default() })
+}
+
+/// The headroom, with cells after that by length.
+fn headrooms(q: &Link, by_length: Bytes, formula: &str, in_cells: Bytes) -> Vec<Row> {
+    if q.cell == Bytes(1) {
+        return vec![Row::new("headroom", by_length, formula)];
+    }
+    let short = format!("in cells of {}, if short frames fill the wire", q.cell);
+    vec![Row::new("by length", by_length, formula), Row::new("headroom", in_cells, short)]
 }
 
 fn standard(q: &Link) -> Result<Advice, AdviceError> {
@@ -336,12 +343,8 @@ fn standard(q: &Link) -> Result<Advice, AdviceError> {
         bt("response", items.response, why),
         bt("last frame", items.frame, format!("({} + {GAP} B) x 8, just begun at the peer", q.packet)),
         bt("sum", items.sum(), "IEEE 802.1Q annex N".into()),
-        Row::new(if q.cell.0 > 1 { "by length" } else { "headroom" }, items.bytes(), "sum / 8"),
     ];
-    if q.cell.0 > 1 {
-        let total = cells_of_wire(items.bytes(), Bytes(GAP), q.cell);
-        rows.push(Row::new("headroom", total, format!("in cells of {}, if short frames fill the wire", q.cell)));
-    }
+    rows.extend(headrooms(q, items.bytes(), "sum / 8", cells_of_wire(items.bytes(), Bytes(GAP), q.cell)));
     let title = format!("PFC headroom of a port and class by IEEE 802.1Q annex N, {} and {}", q.rate, q.link_delay);
     Ok(Advice { title, rows, feasible: true, ..Advice::default() })
 }

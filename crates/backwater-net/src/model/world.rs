@@ -439,9 +439,7 @@ pub(crate) struct Totals {
     pub last_progress: Time,
     /// Pending events of observers.
     pub observer_events: u64,
-    /// When the last observer event happened, and when anything else had last happened by then.
-    pub last_observed: Time,
-    pub happened: Time,
+    pub observed: Observed,
     /// Nothing is left to happen.
     pub at_rest: bool,
     /// When the next deadlock check is due; `NEVER`: none is.
@@ -464,8 +462,7 @@ impl Default for Totals {
             keepalive_events: 0,
             last_progress: Time::ZERO,
             observer_events: 0,
-            last_observed: Time::ZERO,
-            happened: Time::ZERO,
+            observed: Observed::default(),
             at_rest: false,
             deadlock_check_at: Time::NEVER,
             deadlock: None,
@@ -473,6 +470,30 @@ impl Default for Totals {
             first_drop_order: 0,
             watched: None,
         }
+    }
+}
+
+/// Observers are no part of a run: it ends when it would have ended without them.
+#[derive(Clone, Copy, Debug, Default, serde::Serialize, serde::Deserialize)]
+pub(crate) struct Observed {
+    /// When the last observer event happened, and when anything else had last happened by then.
+    last: Time,
+    happened: Time,
+}
+
+impl Observed {
+    /// An observer event happens at `now`, and the event before it happened at `before`.
+    pub fn look(&mut self, before: Time, now: Time) {
+        if before > self.last {
+            self.happened = before;
+        }
+        self.last = now;
+    }
+
+    /// Returns the time of the last event but observers, where the last one of all is at `now`. An event at the moment of a look comes before
+    /// it, or is a mere timer; others were last at `progress`.
+    pub fn last_event(&self, now: Time, progress: Time) -> Time {
+        if now == self.last { self.happened.max(progress) } else { now }
     }
 }
 

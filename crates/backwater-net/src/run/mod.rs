@@ -277,7 +277,8 @@ impl<A: Actors> Network<A> {
     fn rare(&mut self, event: Event, before: Time) {
         self.world.totals.keepalive_events -= u64::from(event.idles());
         if event.is_observer() {
-            self.observed(before);
+            self.world.totals.observer_events -= 1;
+            self.world.totals.observed.look(before, self.world.now);
         }
         if !event.is_timer() {
             self.world.totals.last_progress = self.world.now;
@@ -345,19 +346,9 @@ impl<A: Actors> Network<A> {
         self.awaited.active == 0 && !self.coming.iter().flatten().any(|flow| self.awaited.includes(flow.group))
     }
 
-    /// Observers are no part of the run: it ends when it would have ended without them.
-    fn observed(&mut self, before: Time) {
-        self.world.totals.observer_events -= 1;
-        if before > self.world.totals.last_observed {
-            self.world.totals.happened = before;
-        }
-        self.world.totals.last_observed = self.world.now;
-    }
-
-    /// Returns the time of the last event. An event at the moment of a check comes before the check, or is a mere timer.
+    /// Returns the time of the last event but observers.
     fn last_happened(&self) -> Time {
-        let looked_last = self.world.now == self.world.totals.last_observed;
-        if looked_last { self.world.totals.happened.max(self.world.totals.last_progress) } else { self.world.now }
+        self.world.totals.observed.last_event(self.world.now, self.world.totals.last_progress)
     }
 
     /// Returns whether any event is pending that is not merely self-sustaining.

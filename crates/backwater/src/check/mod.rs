@@ -316,7 +316,7 @@ fn switches(resolved: &Resolved, shapes: &[SwitchShape]) -> Result<(), ScenarioE
             let hint = "the rate of the ports for which headroom and headroom_above are meant";
             return Err(resolved.error(&key("reference_rate"), "no port has a rate of zero").hint(hint));
         }
-        if !(1..=65_536).contains(&params.cell.0) {
+        if !Bytes::CELLS.contains(&params.cell.0) {
             let reason = format!("a cell of {} is no unit of memory", params.cell);
             return Err(resolved
                 .error(&key("cell"), reason)

@@ -22,13 +22,9 @@ struct Worker<A: Actors> {
     thread: JoinHandle<()>,
 }
 
-impl<A> Crew<A>
+impl<A: Actors + 'static> Crew<A>
 where
-    A: Actors + Send + Sync + 'static,
-    A::Switch: Send,
-    A::Nic: Send,
-    A::Flow: Send,
-    A::Shared: Send,
+    Network<A>: Send,
 {
     /// Starts threads for so many parts. `None`: the system starts no more threads.
     pub fn new(parts: usize, board: &Arc<Board>) -> Option<Crew<A>> {

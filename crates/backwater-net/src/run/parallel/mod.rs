@@ -19,7 +19,7 @@ use super::{Actors, Network, SLICE};
 use crate::model::event::Event;
 use crate::model::packet::{NodeId, Port as PortNo};
 use crate::model::part::{Half, Key, NEVER, Ownership, Part};
-use crate::model::world::LOOK;
+use crate::model::world::{LOOK, Observed};
 use crate::record::{Broken, Deadlock, FirstDrop, Progress, Sink};
 use crate::spec::Spec;
 use crate::workload::Rounds;
@@ -54,8 +54,7 @@ struct Split<A: Actors> {
     sample_at: Time,
     /// As in [`crate::model::world::Totals`], of the whole run.
     now: Time,
-    last_observed: Time,
-    happened: Time,
+    observed: Observed,
     stopped: bool,
     at_rest: bool,
     deadlock: Option<Deadlock>,
@@ -91,12 +90,10 @@ impl Drop for Alarm<'_> {
 }
 
 impl<A: Actors> Split<A> {
-    /// The time is that of an observer, which is no part of the run.
+    /// The time is that of an observer.
     fn observed(&mut self, at: Time) {
-        if self.now > self.last_observed {
-            self.happened = self.now;
-        }
-        (self.last_observed, self.now) = (at, at);
+        self.observed.look(self.now, at);
+        self.now = at;
     }
 }
 
@@ -170,8 +167,7 @@ where
             stop_at,
             sample_at,
             now: Time::ZERO,
-            last_observed: Time::ZERO,
-            happened: Time::ZERO,
+            observed: Observed::default(),
             stopped: false,
             at_rest: false,
             deadlock: None,
@@ -457,9 +453,7 @@ impl<A: Actors> Parallel<A> {
     fn rest_at_last(&mut self) {
         let deed = self.parts.iter().map(|part| part.world.totals.last_progress).max().unwrap_or(Time::ZERO);
         let Some(split) = &mut self.split else { return };
-        if split.now == split.last_observed {
-            split.now = split.happened.max(deed);
-        }
+        split.now = split.observed.last_event(split.now, deed);
     }
 
     /// No event is left.
