@@ -10,46 +10,38 @@ lscpu 2>/dev/null | sed -nE 's/^(CPU\(s\)|Model name|L2 cache|L3 cache): +/\1: /
 echo
 "$hops"
 
+# A case, its length for the peak memory, and its length for two threads, if it is run on two.
+cases='ecmp-128 1280 1280
+ecmp-2048 80 80
+ecmp-16384 10 10
+permutation-1024 2000 2000
+permutation-128 4000 4000
+permutation-2048 250 250
+study-case-2-pfc 100
+study-case-2-pfc+sfc 100
+fat-tree-320 300 300
+prefill-2048 1800 450
+dispatch-8192 20 20'
+
 echo
 echo "peak resident memory"
 while read -r case length _; do
     read -r _ _ kilobytes < <("$hops" "$case" "$length")
     printf '%-22s %4d MB\n' "$case" $((kilobytes / 1000))
-done <<'CASES'
-ecmp-128 1280
-ecmp-2048 80
-ecmp-16384 10
-permutation-1024 2000
-permutation-128 4000
-permutation-2048 250
-study-case-2-pfc 100
-study-case-2-pfc+sfc 100
-fat-tree-320 300
-prefill-2048 1800
-dispatch-8192 20
-CASES
+done <<< "$cases"
 
 echo
 echo "one thread and two, in turns: seconds of the loop, their ratio, and the peak resident memory of each"
 measured() { "$hops" "$@" | sed -E 's/.*: ([0-9.]+) s, [0-9a-f]+, ([0-9]+) kB/\1 \2/'; }
-while read -r case length; do
+while read -r case _ length; do
+    [[ $length ]] || continue
     for pair in 1 2 3 4 5; do
         read -r one its < <(measured "$case" "$length" 1)
         read -r two theirs < <(measured "$case" "$length" 2)
         awk -v case="$case" -v pair="$pair" -v one="$one" -v two="$two" -v its="$its" -v theirs="$theirs" \
             'BEGIN { printf "%-22s pair %d: %7.3f %7.3f %5.2f %6d %6d MB\n", case, pair, one, two, one / two, its / 1000, theirs / 1000 }'
     done
-done <<'CASES'
-ecmp-128 1280
-ecmp-2048 80
-ecmp-16384 10
-permutation-1024 2000
-permutation-128 4000
-permutation-2048 250
-fat-tree-320 300
-prefill-2048 450
-dispatch-8192 20
-CASES
+done <<< "$cases"
 
 echo
 if ! command -v valgrind >/dev/null; then

@@ -72,18 +72,25 @@ class Imported:
     warnings: list[dict[str, str]] = field(default_factory=list)
 
 
+@dataclass(frozen=True)
+class Options:
+    """The options of `backwater.import_`, which describes them; `kind` is its `format`."""
+
+    kind: str | None = None
+    start_unit: str | None = None
+    zero_at: str | None = None
+    command: str = ""
+    fabric: str | os.PathLike[str] | None = None
+    servers: int | None = None
+    memory: str | None = None
+    response: str | None = None
+
+
 def bring(
     files: Sequence[str | os.PathLike[str]],
     target: Path,
+    options: Options,
     *,
-    kind: str | None = None,
-    start_unit: str | None = None,
-    zero_at: str | None = None,
-    command: str = "",
-    fabric: str | os.PathLike[str] | None = None,
-    servers: int | None = None,
-    memory: str | None = None,
-    response: str | None = None,
     check: Callable[[Path], list[dict[str, str]]] = lambda _: [],
     check_target: Callable[[], None] = lambda: None,
     replace: bool = True,
@@ -94,23 +101,23 @@ def bring(
     before it is put in place: it returns warnings, or raises. `check_target` raises if `target`
     cannot be written; it is called last, so that errors of the files come first.
     """
-    if start_unit not in (None, *START_UNITS):
-        raise InputError(f"--start-unit {start_unit}: unknown unit", "us or ps")
-    if servers is not None and not 1 <= servers <= MOST_SERVERS:
-        raise InputError(f"--servers {servers}: out of range", f"from 1 to {MOST_SERVERS}")
+    if options.start_unit not in (None, *START_UNITS):
+        raise InputError(f"--start-unit {options.start_unit}: unknown unit", "us or ps")
+    if options.servers is not None and not 1 <= options.servers <= MOST_SERVERS:
+        raise InputError(f"--servers {options.servers}: out of range", f"from 1 to {MOST_SERVERS}")
     with _written(target) as folder:
         given = _core.import_files(
             files,
             folder,
             target.stem,
-            kind=kind,
-            start_unit=start_unit,
-            from_ps=None if zero_at is None else _core.base_units("time", zero_at, "--zero-at"),
-            command=_words(command),
-            fabric=None if fabric is None else (os.fspath(fabric), _fabric(str(fabric), target)),
-            servers=servers,
-            memory=None if memory is None else _core.base_units("size", memory, "--memory"),
-            response_ps=None if response is None else _response(response),
+            kind=options.kind,
+            start_unit=options.start_unit,
+            from_ps=_units("time", options.zero_at, "--zero-at"),
+            command=_words(options.command),
+            fabric=None if options.fabric is None else _fabric(os.fspath(options.fabric), target),
+            servers=options.servers,
+            memory=_units("size", options.memory, "--memory"),
+            response_ps=_response(options.response),
         )
         written = folder / target.name
         written.write_text(given["scenario"], encoding="utf-8")
@@ -122,9 +129,13 @@ def bring(
     return Imported(target, given["kinds"], [Note(*note) for note in given["notes"]], warnings)
 
 
-def _response(response: str) -> int:
-    picoseconds: int = _core.base_units("time", response, "--response")
-    if picoseconds > MOST_RESPONSE_PS:
+def _units(kind: str, value: str | None, option: str) -> int | None:
+    return None if value is None else _core.base_units(kind, value, option)
+
+
+def _response(response: str | None) -> int | None:
+    picoseconds = _units("time", response, "--response")
+    if picoseconds is not None and picoseconds > MOST_RESPONSE_PS:
         raise InputError(f"--response {response}: too long for a port", "at most 1 s")
     return picoseconds
 
@@ -178,14 +189,14 @@ def _words(command: str) -> list[str]:
         raise InputError(f"--command {command}: {error}", "quote it as for a shell") from None
 
 
-def _fabric(name: str, target: Path) -> str:
-    """Return the text of the scenario whose fabric is used."""
+def _fabric(name: str, target: Path) -> tuple[str, str]:
+    """Return the name and the text of the scenario whose fabric is used."""
     hint = "--fabric takes a scenario file"
     file, variant = parted(name)
     if variant is not None:
         hint = f"the variants of {file} come with it: --fabric {file}, then {target}@{variant}"
     try:
-        return text_given(Path(name))
+        return name, text_given(Path(name))
     except FileNotFoundError:
         raise InputError(f"--fabric {name}: there is no such file", hint) from None
     except (OSError, UnicodeDecodeError) as error:
@@ -255,7 +266,7 @@ def imported(files: Sequence[Path]) -> Imported:
     cache = Path(home, "backwater", CACHE)
     name = f"{files[0].stem}{SCENARIO}"
     with _written(cache / name) as folder:
-        brought = bring(files, folder / name)
+        brought = bring(files, folder / name, Options())
         target = cache / _digest(folder) / name
         # The files there may have been edited since.
         if not target.exists() or _digest(target.parent) != target.parent.name:

@@ -4,11 +4,11 @@ from __future__ import annotations
 
 import os
 from pathlib import Path
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING
 
 from backwater._core import ScenarioError
 from backwater.errors import InputError
-from backwater.import_files import Imported, bring, check_foreign
+from backwater.import_files import Imported, Options, bring, check_foreign
 from backwater.scenario import load
 
 if TYPE_CHECKING:
@@ -52,15 +52,8 @@ def import_(
         [files] if isinstance(files, str | os.PathLike) else list(files),
         Path(out),
         lambda: None,
+        Options(format, start_unit, zero_at, command, fabric, servers, memory, response),
         force=force,
-        kind=format,
-        start_unit=start_unit,
-        zero_at=zero_at,
-        command=command,
-        fabric=fabric,
-        servers=servers,
-        memory=memory,
-        response=response,
     )
 
 
@@ -68,9 +61,9 @@ def brought(
     files: Sequence[str | os.PathLike[str]],
     target: Path,
     check_outputs: Callable[[], None],
+    options: Options,
     *,
     force: bool,
-    **options: Any,  # noqa: ANN401 - as for `bring`
 ) -> Imported:
     """Import as `import_` does; `check_outputs`, called once files are read, may refuse outputs."""
     check_foreign(files)
@@ -94,4 +87,4 @@ def brought(
                 f"the imported scenario cannot run, and was not kept: {reason}", error.hint
             ) from None
 
-    return bring(files, target, check=check, check_target=check_target, replace=force, **options)
+    return bring(files, target, options, check=check, check_target=check_target, replace=force)

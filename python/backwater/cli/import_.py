@@ -101,6 +101,7 @@ def import_(
     `check` also take these files in place of a scenario if they contain all that a scenario needs;
     `compare` takes one file.
     """
+    from backwater.import_files import Options
     from backwater.importing import brought
 
     target = Path(out) if out is not None else Path(Path(files[0]).stem + ".toml")
@@ -113,15 +114,8 @@ def import_(
         files,
         target,
         check_outputs,
+        Options(format, start_unit, zero_at, command, fabric, servers, memory, response),
         force=force,
-        kind=format,
-        start_unit=start_unit,
-        zero_at=zero_at,
-        command=command,
-        fabric=fabric,
-        servers=servers,
-        memory=memory,
-        response=response,
     )
     for note in done.notes:
         message(str(note))

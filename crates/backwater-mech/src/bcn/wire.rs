@@ -23,9 +23,8 @@ pub const MAX: &str = "bcn-max";
 pub const STOP: &str = "bcn-stop";
 
 /// The kind of a message.
-#[derive(
-    Clone, Copy, Debug, PartialEq, TryFromBytes, IntoBytes, KnownLayout, Immutable, serde::Serialize, serde::Deserialize,
-)]
+#[derive(Clone, Copy, Debug, PartialEq, serde::Serialize, serde::Deserialize)]
+#[derive(TryFromBytes, IntoBytes, KnownLayout, Immutable)]
 #[repr(u8)]
 pub(super) enum Kind {
     Negative,
@@ -47,9 +46,8 @@ impl Kind {
 }
 
 /// The content of a message.
-#[derive(
-    Clone, Copy, Debug, PartialEq, TryFromBytes, IntoBytes, KnownLayout, Immutable, serde::Serialize, serde::Deserialize,
-)]
+#[derive(Clone, Copy, Debug, PartialEq, serde::Serialize, serde::Deserialize)]
+#[derive(TryFromBytes, IntoBytes, KnownLayout, Immutable)]
 #[repr(C, packed)]
 pub(super) struct Message {
     pub kind: Kind,

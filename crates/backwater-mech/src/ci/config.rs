@@ -26,20 +26,8 @@ pub enum CeMarking {
 }
 
 /// How a CIM is encapsulated.
-#[derive(
-    Clone,
-    Copy,
-    Debug,
-    PartialEq,
-    Eq,
-    Serialize,
-    Deserialize,
-    JsonSchema,
-    TryFromBytes,
-    IntoBytes,
-    KnownLayout,
-    Immutable,
-)]
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
+#[derive(TryFromBytes, IntoBytes, KnownLayout, Immutable)]
 #[serde(rename_all = "kebab-case")]
 #[repr(u8)]
 pub enum CimType {

@@ -1,19 +1,15 @@
 //! The proxy on the bench.
 
+use super::tests::{C3, FAR, OTHER, TIMED};
 use super::wire::PointId;
 use super::*;
 use backwater_engine::Time;
 use backwater_net::bench::{NicBench, OWNER, SwitchBench, data, place};
 use backwater_net::config::SwitchParams;
-use backwater_net::hooks::{LinkSide, NicAction, NicGate, NicSide, PauseStyle, SwitchAction};
-use backwater_net::packet::{Dscp, NodeId, Queue};
+use backwater_net::hooks::{LinkSide, NicAction, NicGate, NicSide, SwitchAction};
+use backwater_net::packet::{Dscp, Queue};
 use backwater_net::pause::PauseRequest;
 use backwater_net::{Bytes, Rate};
-
-const C3: Class = Class(3);
-const TIMED: PauseStyle = PauseStyle { quanta: Some(u16::MAX), framed: true };
-const FAR: PointId = PointId(NodeId(77), Port(3), Queue(3));
-const OTHER: PointId = PointId(NodeId(78), Port(0), Queue(3));
 
 /// The contribution's thresholds: 1000 KB and 200 KB, the pause computed, explicit resume.
 fn params() -> Params {

@@ -1,5 +1,6 @@
 //! Sources with several queues for a class, on the bench.
 
+use super::tests::C3;
 use super::wire::PointId;
 use super::*;
 use crate::mac_control::Signal;
@@ -11,7 +12,6 @@ use backwater_net::packet::Queue;
 use backwater_net::packet::{DsField, Dscp, Ecn, NodeId};
 use backwater_net::{Bytes, HostQueues, Rate};
 
-const C3: Class = Class(3);
 const SECOND: Class = Class(5);
 const POINT: PointId = PointId(NodeId(9), Port(3), Queue(3));
 

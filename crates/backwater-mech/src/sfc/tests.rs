@@ -10,7 +10,11 @@ use backwater_net::hooks::{NicAction, NicGate, NicSide, SwitchAction};
 use backwater_net::packet::{Dscp, NodeId, Queue};
 use backwater_net::{Bytes, Rate};
 
-const C3: Class = Class(3);
+pub(super) const C3: Class = Class(3);
+pub(super) const TIMED: PauseStyle = PauseStyle { quanta: Some(u16::MAX), framed: true };
+/// Queues of switches elsewhere.
+pub(super) const FAR: PointId = PointId(NodeId(77), Port(3), Queue(3));
+pub(super) const OTHER: PointId = PointId(NodeId(78), Port(0), Queue(3));
 
 /// Document 000: threshold 200 KB, pause 6 us, least interval 6 us.
 pub(super) fn params() -> Params {

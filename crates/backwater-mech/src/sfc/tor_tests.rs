@@ -1,18 +1,14 @@
 //! Isolation and the cache on the bench.
 
+use super::tests::{C3, FAR, OTHER, TIMED};
 use super::wire::PointId;
 use super::*;
 use backwater_engine::Time;
 use backwater_net::bench::{OWNER, SwitchBench, ack, data, place};
 use backwater_net::config::SwitchParams;
-use backwater_net::hooks::{Gate, PauseStyle, SwitchAction};
-use backwater_net::packet::{Dscp, NodeId, Queue};
+use backwater_net::hooks::{Gate, SwitchAction};
+use backwater_net::packet::Dscp;
 use backwater_net::{Bytes, Rate};
-
-const C3: Class = Class(3);
-const TIMED: PauseStyle = PauseStyle { quanta: Some(u16::MAX), framed: true };
-const FAR: PointId = PointId(NodeId(77), Port(3), Queue(3));
-const OTHER: PointId = PointId(NodeId(78), Port(0), Queue(3));
 
 fn params() -> Params {
     Params {

@@ -1,12 +1,11 @@
 //! Hosts with several queues for one class: the congestion point's message stops the queue that its packet came from, new flows take one
 //! that is not stopped, and a pause of the class pauses them all.
 
-use crate::common::{Bench, On, Outcome, pfc, sfc};
+use crate::common::{Bench, On, Outcome, narrow_uplinks, set_rate, sfc};
 use backwater_engine::Time;
 use backwater_mech::mac_control::Signal;
 use backwater_mech::registry::Config;
 use backwater_mech::sfc::{AtSource, Granularity, PAUSE, RESUME};
-use backwater_net::config::BufferPer;
 use backwater_net::packet::{Class, HostId};
 use backwater_net::pause::MAC_CONTROL;
 use backwater_net::spec::SeriesSpec;
@@ -197,13 +196,8 @@ fn a_message_that_finds_all_queues_paused_takes_the_last() {
 fn pfc_of_the_switch_pauses_every_queue() {
     for signal in SIGNALS {
         let mut bench = Bench::leaf_spine(8, 4, 8);
-        for link in &mut bench.graph.links {
-            let fabric = bench.graph.nodes[link.b.0 as usize].tier == "spine";
-            link.rates = if fabric { [Rate::gbps(50); 2] } else { link.rates };
-        }
+        narrow_uplinks(&mut bench, signal);
         bench.queues = queues(4);
-        (bench.switch.buffer_per, bench.switch.buffer, bench.lossless) = (BufferPer::Ingress, Bytes(120_000), true);
-        bench.mechanisms = Config::default().pfc(pfc(90_000, 60_000, signal));
         bench.flow(8, 40, 1_000_000);
         // To a neighbour: only the pause is in its way.
         bench.flow(8, 9, 60_000).start = Time::us(30);
@@ -237,14 +231,8 @@ fn pauses_of_the_class_and_of_a_queue_are_merged() {
     for signal in SIGNALS {
         let mut bench = beside_an_incast(2, AtSource::Proxy, signal);
         bench.flows.truncate(3);
-        let h0 = bench.node("h0");
-        for link in &mut bench.graph.links {
-            let fabric = bench.graph.nodes[link.b.0 as usize].tier == "spine";
-            link.rates = if fabric { [Rate::gbps(50); 2] } else { link.rates };
-            link.rates = if link.a == h0 { [Rate::gbps(100); 2] } else { link.rates };
-        }
-        (bench.switch.buffer_per, bench.switch.buffer, bench.lossless) = (BufferPer::Ingress, Bytes(120_000), true);
-        bench.mechanisms = bench.mechanisms.pfc(pfc(90_000, 60_000, signal));
+        narrow_uplinks(&mut bench, signal);
+        set_rate(&mut bench, "h0", Rate::gbps(100));
         // Enough data for other hosts, whose path is as narrow, that PFC has to pause h8 while its first queue is held.
         for i in 0..4 {
             bench.flow(8, 40 + i, 400_000).start = Time::us(25 + u64::from(i));

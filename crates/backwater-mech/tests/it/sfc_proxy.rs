@@ -1,12 +1,11 @@
 //! Source Flow Control by proxy in a network: the source ToR pauses its hosts by PFC, and no other node is paused.
 
-use crate::common::{Bench, On, Outcome, pfc, sfc};
+use crate::common::{Bench, On, Outcome, narrow_uplinks, set_rate, sfc};
 use backwater_engine::Time;
 use backwater_mech::dcqcn;
 use backwater_mech::mac_control::Signal;
 use backwater_mech::registry::Config;
 use backwater_mech::sfc::{AtSource, PAUSE, RESUME};
-use backwater_net::config::BufferPer;
 use backwater_net::packet::HostId;
 use backwater_net::pause::MAC_CONTROL;
 use backwater_net::spec::SeriesSpec;
@@ -153,14 +152,9 @@ fn windows(out: &Outcome, pause: Time) -> Vec<(Time, Time)> {
 fn pauses_of_pfc_and_of_the_proxy_are_merged() {
     for signal in SIGNALS {
         let mut bench = incast(AtSource::Proxy, signal);
-        let (h0, pause) = (bench.node("h0"), Time::us(20));
-        for link in &mut bench.graph.links {
-            let fabric = bench.graph.nodes[link.b.0 as usize].tier == "spine";
-            link.rates = if fabric { [Rate::gbps(50); 2] } else { link.rates };
-            link.rates = if link.a == h0 { [Rate::gbps(100); 2] } else { link.rates };
-        }
-        (bench.switch.buffer_per, bench.switch.buffer, bench.lossless) = (BufferPer::Ingress, Bytes(120_000), true);
-        bench.mechanisms = bench.mechanisms.pfc(pfc(90_000, 60_000, signal));
+        let pause = Time::us(20);
+        narrow_uplinks(&mut bench, signal);
+        set_rate(&mut bench, "h0", Rate::gbps(100));
         let sfc = bench.mechanisms.sfc.as_mut().expect("incast has SFC");
         (sfc.base.threshold, sfc.base.target, sfc.base.pause) = (Bytes(150_000), Some(Bytes(20_000)), Some(pause));
         let interval = Time::ns(100);

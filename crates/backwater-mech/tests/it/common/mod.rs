@@ -66,6 +66,22 @@ pub fn ring(rate: Rate, bytes: u64) -> Bench {
     bench
 }
 
+/// Narrows the uplinks of a leaf-spine network to 50 Gb/s, so that hosts fill the ingress accounts of their leaf, which has PFC.
+pub fn narrow_uplinks(bench: &mut Bench, signal: Signal) {
+    for link in &mut bench.graph.links {
+        let fabric = bench.graph.nodes[link.b.0 as usize].tier == "spine";
+        link.rates = if fabric { [Rate::gbps(50); 2] } else { link.rates };
+    }
+    (bench.switch.buffer_per, bench.switch.buffer, bench.lossless) = (BufferPer::Ingress, Bytes(120_000), true);
+    bench.mechanisms.pfc = Some(Scoped::everywhere(pfc(90_000, 60_000, signal)));
+}
+
+/// Sets the rate of a host's link.
+pub fn set_rate(bench: &mut Bench, host: &str, rate: Rate) {
+    let node = bench.node(host);
+    bench.graph.links.iter_mut().filter(|link| link.a == node).for_each(|link| link.rates = [rate; 2]);
+}
+
 /// PFC on class 3 with a static threshold.
 pub fn pfc(xoff: u64, xon: u64, signal: Signal) -> pfc::Params {
     pfc::Params {

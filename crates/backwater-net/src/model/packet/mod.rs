@@ -14,22 +14,8 @@ use zerocopy::{FromBytes, Immutable, IntoBytes, KnownLayout};
 macro_rules! number {
     ($(#[$about:meta])+ $name:ident: $of:ident) => {
         $(#[$about])+
-        #[derive(
-            Clone,
-            Copy,
-            PartialEq,
-            Eq,
-            PartialOrd,
-            Ord,
-            Hash,
-            Debug,
-            FromBytes,
-            IntoBytes,
-            KnownLayout,
-            Immutable,
-            serde::Serialize,
-            serde::Deserialize,
-        )]
+        #[derive(Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash, Debug, serde::Serialize, serde::Deserialize)]
+        #[derive(FromBytes, IntoBytes, KnownLayout, Immutable)]
         #[repr(transparent)]
         pub struct $name(pub $of);
     };
