@@ -57,6 +57,11 @@ impl Slot {
 
 const NOWHERE: Place = Place { ingress: Port(0), egress: Port(0), class: Class(0), queue: Queue(0), own: false };
 
+/// Packets in flight, 134 MB of them, from which on growth in steps would cost much memory.
+const MANY: usize = 1 << 20;
+/// Packets for which addresses are then reserved, 8.6 GB.
+const AHEAD: usize = 1 << 26;
+
 /// All packets in flight. Memory is bounded by their number.
 #[derive(Default, backwater_derive::State)]
 pub(crate) struct Slab {
@@ -90,10 +95,20 @@ impl Slab {
             self.slots[ix as usize] = slot;
             ix
         } else {
+            if self.slots.len() == MANY {
+                self.reserve_addresses();
+            }
             self.slots.push(slot);
             self.links.push(NIL);
             self.slots.len() as Ix - 1
         }
+    }
+
+    /// Reserves addresses for far more packets, or none if the system refuses: a list that grows step by step is copied each time, and
+    /// needs memory for both copies. The system gives memory to addresses when they are used.
+    #[cold]
+    fn reserve_addresses(&mut self) {
+        let _refused = self.slots.try_reserve_exact(AHEAD - MANY);
     }
 
     #[inline]
