@@ -4,7 +4,7 @@ use crate::mac_control::{Counter, Signal};
 use backwater_engine::Time;
 use backwater_net::config::{Architecture, BufferPer, LatencyAt, SwitchParams};
 use backwater_net::hooks::{CheckCx, Finding, PortShape, SwitchShape};
-use backwater_net::packet::{CLASSES, Control};
+use backwater_net::packet::Control;
 use backwater_net::{Bytes, Rate};
 
 /// Worst-case bytes above xoff, of frames of at most `max_frame` (wire length `max_frame + gap`) over a link of `rate` and
@@ -89,9 +89,10 @@ impl Pausing {
     }
 }
 
-/// Compares thresholds with each switch's buffer. Too little headroom is fatal only where the scenario promises losslessness.
+/// Compares thresholds with each switch's buffer, or with that of each slice. Too little headroom is fatal only where the scenario promises losslessness.
 pub(crate) fn headroom_findings(pausing: &Pausing, cx: &CheckCx<'_>) -> Vec<Finding> {
-    for (shape, switch) in cx.switches.iter().zip(cx.switch_params) {
+    for (shape, switch) in cx.memories() {
+        let shape = &*shape;
         if switch.buffer_per == BufferPer::None {
             continue;
         }
@@ -274,7 +275,7 @@ fn usable(pausing: &Pausing, shape: &SwitchShape, switch: &SwitchParams, kept: u
     };
     let accounts = ports.len() as u64 * pausing.kept;
     let headroom = |classes: u64| ports.iter().map(|port| switch.headroom_at(port.rate) * classes).sum::<Bytes>();
-    let reserves = switch.reserve * (ports.len() * CLASSES) as u64;
+    let reserves = switch.reserves(ports.len());
     let headrooms = match (switch.headroom, pausing.counter) {
         (Bytes::ZERO, _) => Bytes::ZERO,
         // A counter's frames may all be of one class, whose headroom takes whole frames.

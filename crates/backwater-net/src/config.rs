@@ -1,7 +1,7 @@
 //! The parameters of the stage: frames, acknowledgements, switches, NICs. `backwater explain` prints each field's text; units are part of
 //! the types.
 
-use crate::model::packet::Control;
+use crate::model::packet::{Control, class_bits};
 use crate::units::{Bytes, Rate};
 use backwater_derive::parameters;
 use backwater_engine::Time;
@@ -407,9 +407,22 @@ pub struct SwitchParams {
         source = "choice; SONiC sonic-mgmt, qos_params: 208 B (Tomahawk), 254 B (Tomahawk 5), 256 B (Trident 3)"
     )]
     pub cell: Bytes,
+    /// With `buffer_per = "switch"`: number of equal parts into which the memory is cut. Each ingress port uses one of them alone; the first
+    /// ports the first part, and so on.
+    #[param(
+        default = 1, bounds = 1..=16,
+        source = "1: choice; sonic-mgmt, qos_params: pause thresholds of Tomahawk fit 4 parts, those of Tomahawk 5 two"
+    )]
+    pub slices: u32,
     /// Memory set aside for each (ingress port, class), used before shared memory.
     #[param(default = Bytes::ZERO, range_text = "8 classes of all ports within the buffer", source = "choice; HPCC ns-3 switch: 4 KB")]
     pub reserve: Bytes,
+    /// Classes that have a `reserve`, each 0 to 7. Absent: all.
+    #[param(
+        range_text = "classes 0 to 7",
+        source = "choice: all; SONiC, BUFFER_PG: only priority groups of a profile with a size"
+    )]
+    pub reserve_classes: Option<Vec<u8>>,
     /// Memory set aside for each (ingress port, lossless class), used if shared memory is refused.
     #[param(default = Bytes::ZERO, range_text = "all ports within the buffer", source = "choice; `backwater advise` computes it")]
     pub headroom: Bytes,
@@ -419,6 +432,16 @@ pub struct SwitchParams {
     /// Shared memory: a lossy frame is refused if its (egress, queue) holds more than this times the free shared memory.
     #[param(default = 1.0, bounds = 0.0.., source = "Choudhury and Hahne, IEEE/ACM ToN 1998")]
     pub alpha_egress: f64,
+    /// Shared memory: bytes that a lossy (egress, queue) may hold beyond `alpha_egress` times the free shared memory.
+    #[param(default = Bytes::ZERO, range_text = "0 B and more", source = "choice; sonic-mgmt, qos_params: 7 or 8 cells (Trident 3, Tomahawk)")]
+    pub queue_reserve: Bytes,
+    /// Shared memory: bytes beyond which a lossy frame is refused by its (egress, queue), however much memory is free. Absent: no such limit.
+    #[param(range_text = "1 B and more", source = "SONiC, BUFFER_PROFILE: static_th of an egress profile")]
+    pub queue_limit: Option<Bytes>,
+    /// Shared memory: an ingress port may hold this times the free shared memory. Dynamic thresholds of its classes (`alpha_ingress`,
+    /// `headroom_above`, `pfc.alpha`) are then shares of what the port may still hold. Absent: shares of the free shared memory.
+    #[param(bounds = 0.0.., source = "SONiC, BUFFER_PORT_INGRESS_PROFILE_LIST: Spectrum has thresholds of port and priority group at once")]
+    pub alpha_port: Option<f64>,
     /// Shared memory: limit of a lossless (port, class), as a multiple of the free shared memory. Frames beyond it use the headroom, which
     /// drains first; use the value of `pfc.alpha`. Absent: headroom is used when the shared memory is full.
     #[param(bounds = 0.0.., source = "HPCC ns-3 switch-mmu: 1/8 at the rate of the interfaces")]
@@ -451,15 +474,25 @@ impl SwitchParams {
         self.latency_at.before_counters(self.latency)
     }
 
-    /// Packet memory of one unit of `buffer_per`. If queues have memories of their own: the least of those of `classes` (a bit each), or of
+    /// Packet memory of one unit of `buffer_per`, or of one slice. If queues have memories of their own: the least of those of `classes` (a bit each), or of
     /// all if `classes` is empty.
     pub fn buffer_of(&self, classes: u8) -> Bytes {
         let Some(sizes) = self.queue_buffers.filter(|_| self.buffer_per == BufferPer::Queue) else {
-            return self.buffer;
+            return self.slice_buffer();
         };
         let named = |queue: usize| classes == 0 || classes & (1 << queue) != 0;
         let least = (0..sizes.len()).filter(|queue| named(*queue)).map(|queue| sizes[queue]).min();
         least.unwrap_or(self.buffer)
+    }
+
+    /// Packet memory of a slice.
+    pub(crate) fn slice_buffer(&self) -> Bytes {
+        Bytes(self.buffer.0 / u64::from(self.slices.max(1)))
+    }
+
+    /// Number of ports of each slice of a switch with so many; the last slices may have fewer.
+    pub(crate) fn slice_ports(&self, ports: usize) -> usize {
+        ports.div_ceil(self.slices.max(1) as usize).max(1)
     }
 
     /// Returns whether a waiting packet may give its memory to an arriving one: both use memory of their egress. Also true if memory is
@@ -482,6 +515,17 @@ impl SwitchParams {
     pub fn port_buffer(&self, rates: impl Iterator<Item = Rate>) -> Option<Bytes> {
         let slowest = rates.min().filter(|_| matches!(self.buffer_per, BufferPer::Egress | BufferPer::Queue))?;
         Some(self.buffer_of(0).at_rate(slowest, self.reference_rate))
+    }
+
+    /// Classes that have a reserve, a bit each.
+    pub fn reserved_classes(&self) -> u8 {
+        self.reserve_classes.as_ref().map_or(u8::MAX, |classes| class_bits(classes))
+    }
+
+    /// Memory that the reserves of so many ports take.
+    pub fn reserves(&self, ports: usize) -> Bytes {
+        let accounts = u64::from(self.reserved_classes().count_ones()) * ports as u64;
+        Bytes(self.reserve.0.saturating_mul(accounts))
     }
 
     /// Headroom of a lossless class at a port of `rate`.

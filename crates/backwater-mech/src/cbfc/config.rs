@@ -6,7 +6,6 @@ use backwater_derive::parameters;
 use backwater_engine::Time;
 use backwater_net::config::BufferPer;
 use backwater_net::hooks::{CheckCx, Finding, PortShape, Profile};
-use backwater_net::packet::CLASSES;
 use backwater_net::{Bytes, Rate};
 
 /// Parameters of credit-based flow control.
@@ -92,7 +91,7 @@ pub(super) fn profile(params: &Params) -> Profile {
 /// Checks what no range of a single parameter can express.
 pub(super) fn check(params: &Params, cx: &CheckCx<'_>) -> Vec<Finding> {
     let mut findings = Vec::new();
-    for (shape, switch) in cx.switches.iter().zip(cx.switch_params) {
+    for (shape, switch) in cx.memories() {
         let least = params.cost(shape.max_frame);
         let limits = |port: &PortShape| {
             let port_limit = params.port_credits.map_or(u64::MAX, |credits| params.limit(credits, port.rate));
@@ -117,9 +116,8 @@ pub(super) fn check(params: &Params, cx: &CheckCx<'_>) -> Vec<Finding> {
             BufferPer::Switch | BufferPer::Egress => (true, ports.sum()),
             BufferPer::Queue => (false, ports.sum()),
         };
-        let set_aside = |port: &PortShape| {
-            switch.reserve * CLASSES as u64 + switch.headroom_at(port.rate) * u64::from(cx.kept.count_ones())
-        };
+        let set_aside =
+            |port: &PortShape| switch.reserves(1) + switch.headroom_at(port.rate) * u64::from(cx.kept.count_ones());
         let aside: Bytes = shape.ports.iter().map(set_aside).sum();
         let have = switch.buffer_of(cx.kept).saturating_sub(aside);
         if have < need {

@@ -59,7 +59,7 @@ pub struct Params {
     /// Static threshold: bytes below which the class resumes. Absent: `xoff` less 8 KB.
     #[param(symbol = "XON", range = Bytes::ZERO..=xoff, source = "choice: two frames of 4 KB", why = "a pause would be lifted at once")]
     pub xon: Option<Bytes>,
-    /// Dynamic threshold: a (port, class) is paused when it holds more than this times the free shared memory.
+    /// Dynamic threshold: a (port, class) is paused when it holds this times the free shared memory, or more.
     #[param(symbol = "alpha", default = 0.125, range = 0.0..=64.0, source = "HPCC ns-3 switch-mmu: shift 3")]
     pub alpha: f64,
     /// Dynamic threshold: bytes that the counter must fall below the threshold before the class resumes.
@@ -115,12 +115,14 @@ impl Params {
     /// static: xoff      dynamic: q = alpha (shared - q), so q = shared alpha / (1 + alpha)
     /// ```
     ///
+    /// With `switch.alpha_port`, a = alpha alpha_port / (1 + alpha) takes the place of alpha: `q = alpha (alpha_port (shared - q) - q)`.
     /// Other bytes lower a dynamic threshold further. `None`: static, and without `xoff`.
-    pub(super) fn first_pause(&self, rate: Rate, shared: Bytes) -> Option<Bytes> {
+    pub(super) fn first_pause(&self, rate: Rate, shared: Bytes, alpha_port: Option<f64>) -> Option<Bytes> {
         let at = self.thresholds(rate);
+        let alpha = alpha_port.map_or(at.alpha, |port| at.alpha * port / (1.0 + at.alpha));
         match self.threshold {
             Threshold::Static => self.xoff.map(|_| at.xoff),
-            Threshold::Dynamic => Some(Bytes((shared.0 as f64 * at.alpha / (1.0 + at.alpha)) as u64)),
+            Threshold::Dynamic => Some(Bytes((shared.0 as f64 * alpha / (1.0 + alpha)) as u64)),
         }
     }
 
@@ -135,10 +137,11 @@ impl Params {
             Threshold::Dynamic if !cx.switch.buffer_per.is_carved() => return None,
             Threshold::Dynamic => {
                 let pools = shared_memory(cx.switch, cx.rates, cx.kept)?;
-                (Bytes(pools.into_iter().min()?), cx.switch.reserve, "alpha")
+                let all = self.class_bits() & !cx.switch.reserved_classes() == 0;
+                (Bytes(pools.into_iter().min()?), if all { cx.switch.reserve } else { Bytes::ZERO }, "alpha")
             }
         };
-        let limit = cx.rates.iter().filter_map(|rate| self.first_pause(*rate, shared)).min()?;
+        let limit = cx.rates.iter().filter_map(|rate| self.first_pause(*rate, shared, cx.switch.alpha_port)).min()?;
         Some((limit + beside, key))
     }
 

@@ -249,7 +249,7 @@ impl Switch {
         let half = Switch::half(seen, port);
         match half.times(alpha) {
             Bytes::ZERO => Levels::above(Bytes::ZERO),
-            Bytes(limit) => Levels::above(seen.reserve() + Bytes(limit - 1).min(most)).unless_free(half),
+            Bytes(limit) => Levels::above(seen.least_reserve() + Bytes(limit - 1).min(most)).unless_free(half),
         }
     }
 

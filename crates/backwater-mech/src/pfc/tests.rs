@@ -248,9 +248,9 @@ fn the_first_pause_of_a_dynamic_threshold() {
     let dynamic = Params { threshold: Threshold::Dynamic, alpha: 0.5, xoff: None, xon: None, ..params(0, 0) };
     let scaled = Params { reference_rate: Some(Rate::gbps(100)), ..dynamic.clone() };
     let shared = Bytes(900_000);
-    assert_eq!(dynamic.first_pause(Rate::gbps(400), shared), Some(Bytes(300_000)));
-    assert_eq!(scaled.first_pause(Rate::gbps(400), shared), Some(Bytes(600_000)));
-    assert_eq!(params(70_000, 60_000).first_pause(Rate::gbps(400), shared), Some(Bytes(70_000)));
+    assert_eq!(dynamic.first_pause(Rate::gbps(400), shared, None), Some(Bytes(300_000)));
+    assert_eq!(scaled.first_pause(Rate::gbps(400), shared, None), Some(Bytes(600_000)));
+    assert_eq!(params(70_000, 60_000).first_pause(Rate::gbps(400), shared, None), Some(Bytes(70_000)));
 }
 
 /// Its level is a port's largest value until that passes xoff; then xon, and any new largest value. A dynamic threshold of 1/8 is at least

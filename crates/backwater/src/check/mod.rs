@@ -322,6 +322,11 @@ fn switches(resolved: &Resolved, shapes: &[SwitchShape]) -> Result<(), ScenarioE
                 .error(&key("cell"), reason)
                 .hint("from 1 B (a frame counts by its length) to 65536 B"));
         }
+        if params.slices > 1 && params.buffer_per != BufferPer::Switch {
+            let reason = format!("the memory of {} is not shared by its ports, and has no slices", shape.name);
+            let hint = "buffer_per = \"switch\", or leave out slices";
+            return Err(resolved.error(&key("slices"), reason).hint(hint));
+        }
         // \[bytes\] The least memory that holds any data frame.
         let frame = max_frame(resolved).in_cells(params.cell);
         let rates: Vec<Rate> = shape.ports.iter().map(|port| port.rate).collect();
@@ -348,7 +353,7 @@ fn switches(resolved: &Resolved, shapes: &[SwitchShape]) -> Result<(), ScenarioE
             if shape.port_buffer.is_some_and(|size| size < frame) {
                 return Err(slow_port(resolved, shape, frame, &key("queue_buffers")));
             }
-        } else if params.buffer_per != BufferPer::None && params.buffer < frame {
+        } else if params.buffer_per != BufferPer::None && params.buffer_of(0) < frame {
             let reason = format!("the buffer of {} ({}) holds no frame ({})", shape.name, params.buffer, frame);
             return Err(resolved.error(&key("buffer"), reason).hint("buffer_per = \"none\" has no limit"));
         } else if shape.port_buffer.is_some_and(|size| size < frame) {

@@ -5,6 +5,7 @@ use backwater::{Checked, Scenario, TableFlow, build};
 use backwater_engine::Time;
 use backwater_mech::stage;
 use backwater_net::Rate;
+use backwater_net::packet::Class;
 use backwater_net::record::Rows;
 use backwater_net::topology::Link;
 use std::path::Path;
@@ -339,4 +340,19 @@ fn a_clock_is_judged_by_frames_that_occur() {
         build(&scenario.check().unwrap(), 1).err().and_then(|error| error.key)
     };
     assert_eq!((table(2000), table(2001).as_deref()), (None, Some("packet.clock")));
+}
+
+/// Two limits of a slow host, one for the class and one for the whole link, are lifted at the same instant. A frame of PAUSE names no class,
+/// so these are two frames. (A random scenario found that they became one.)
+#[test]
+fn a_slow_host_resumes_a_class_and_the_link_at_once() {
+    let slow = "[[fault]]\nkind = \"slow-receiver\"\nhost = \"h4\"\nrate = \"1 Mb/s\"\nxoff = \"1 B\"\nxon = \"1 B\"\n";
+    let rows = run(&checked(&format!(
+        "[topology]\nkind = \"dumbbell\"\nleft_hosts = 3\nright_hosts = 3\nrate = \"1 Gb/s\"\nlink_delay = \"0 s\"\n\
+         [[flow]]\nfrom = [0, 1, 2]\nto = 4\nsize = \"18 B\"\n{slow}{slow}link = true\n"
+    )));
+    assert!(rows.flows.iter().all(|flow| flow.received == 18));
+    let resumes = rows.control.iter().filter(|row| row.kind == "mac-control" && row.value == 0);
+    let classes: Vec<_> = resumes.map(|row| row.class).collect();
+    assert!(classes.contains(&None) && classes.contains(&Some(Class(3))), "{classes:?}");
 }

@@ -29,5 +29,6 @@ mod settings;
 mod sfc;
 mod soak;
 mod threads;
+mod thresholds;
 mod uec;
 mod waits;

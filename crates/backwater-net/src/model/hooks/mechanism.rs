@@ -14,6 +14,7 @@ use schemars::JsonSchema;
 use serde::de::DeserializeOwned;
 use serde_json::{Map, Value};
 use std::any::TypeId;
+use std::borrow::Cow;
 
 /// The flows of one host that share a controller.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash, PartialOrd, Ord, serde::Serialize, serde::Deserialize)]
@@ -187,6 +188,23 @@ pub struct CheckCx<'a> {
     pub cut_by: Option<&'static str>,
     /// Classes of the data that the scenario names, a bit each.
     pub data: u8,
+}
+
+impl<'a> CheckCx<'a> {
+    /// Every memory of the switches with their parameters: a switch with all its ports, or each of its slices with its ports alone. See
+    /// [`crate::config::SwitchParams::slices`].
+    pub fn memories(&self) -> impl Iterator<Item = (Cow<'a, SwitchShape>, &'a crate::config::SwitchParams)> + use<'a> {
+        self.switches.iter().zip(self.switch_params).flat_map(|(shape, switch)| {
+            let slices: Vec<Cow<'a, SwitchShape>> = match switch.slices {
+                0 | 1 => vec![Cow::Borrowed(shape)],
+                _ => {
+                    let slices = shape.ports.chunks(switch.slice_ports(shape.ports.len()));
+                    slices.map(|ports| Cow::Owned(SwitchShape { ports: ports.to_vec(), ..shape.clone() })).collect()
+                }
+            };
+            slices.into_iter().map(move |shape| (shape, switch))
+        })
+    }
 }
 
 /// The path between hosts through the most switches.

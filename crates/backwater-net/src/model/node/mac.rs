@@ -61,8 +61,9 @@ where
                     self.world.push(at, Event::Refresh { port, class: number, others: 0, lifts });
                 }
                 Act::Signal(request, refresh_at) => {
+                    // A frame of PAUSE stops the whole link, and names no class.
                     let same = |(other, at, _): &&mut (PauseRequest, Time, u8)| {
-                        PauseRequest { class, ..*other } == request && *at == refresh_at
+                        class.is_some() && PauseRequest { class, ..*other } == request && *at == refresh_at
                     };
                     match signals.iter_mut().find(same) {
                         Some((.., others)) => *others |= 1 << number,

@@ -397,3 +397,34 @@ pub fn cells(dice: &mut Dice, case: &mut Case) {
         }
     }
 }
+
+/// Memory in slices, and shares of it that a port and a queue have. Slices are as large as the memory was.
+pub fn shares(dice: &mut Dice, case: &mut Case) {
+    let slices = dice.one(&[2, 3, 4]);
+    let [sliced, by_port, by_queue, some_classes] = [(); 4].map(|()| dice.chance(0.3));
+    if case.get("switch.at").is_some() {
+        return;
+    }
+    let is = |case: &Case, key: &str, value: &str| case.get(key) == Some(&json!(value));
+    if sliced && is(case, "switch.buffer_per", "switch") {
+        case.set("switch.slices", json!(slices));
+        if let Some(size) = bytes(case, "switch.buffer") {
+            set_bytes(case, "switch.buffer", size * slices);
+        }
+    }
+    if some_classes && case.get("switch.reserve").is_some() {
+        case.set("switch.reserve_classes", json!([3, 5]));
+    }
+    if is(case, "switch.architecture", "shared-memory") {
+        if by_port {
+            case.set(
+                "switch.alpha_port",
+                json!(dice.pick(&["0.125", "0.5", "1", "2", "8"]).parse::<f64>().unwrap_or(1.0)),
+            );
+        }
+        if by_queue {
+            set_bytes(case, "switch.queue_reserve", dice.log_whole(10, 3_000));
+            set_bytes(case, "switch.queue_limit", dice.log_whole(10_000, 600_000));
+        }
+    }
+}

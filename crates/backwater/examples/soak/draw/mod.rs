@@ -71,11 +71,16 @@ pub fn case(seed: u64, number: u64, folder: &Folder) -> Case {
     fit::kept(&mut Dice::new(seed, "kept queue pairs", number), &mut case);
     fit::queues(&mut Dice::new(seed, "queues", number), &mut case);
     fit::cells(&mut Dice::new(seed, "cells", number), &mut case);
+    fit::shares(&mut Dice::new(seed, "shares", number), &mut case);
     case
 }
 
 fn switch(dice: &mut Dice, lossless: bool, graph: &Graph) -> Map<String, Json> {
-    let own = ["buffer", "buffer_per", "queue_buffers", "cell", "reserve", "headroom", "staging", "at"];
+    let own = [
+        ["buffer", "buffer_per", "queue_buffers", "cell", "slices", "reserve"].as_slice(),
+        &["reserve_classes", "headroom", "staging", "at", "queue_reserve", "queue_limit", "alpha_port"],
+    ]
+    .concat();
     let mut switch = values::table(dice, schema(), "switch", 0.3, &own);
     let per = dice.pick(if lossless {
         &["ingress", "switch"][..]

@@ -34,6 +34,16 @@ struct Lossless {
     above: f64,
 }
 
+/// Limits that follow the free memory, see [`SwitchParams`].
+#[derive(Clone, Copy, Debug)]
+struct Dynamic {
+    alpha_ingress: f64,
+    alpha_egress: f64,
+    alpha_port: Option<f64>,
+    queue_reserve: Bytes,
+    queue_limit: Bytes,
+}
+
 /// \[bytes\] counters of one switch.
 #[derive(Clone, Debug, backwater_derive::State)]
 pub struct Occupancy {
@@ -42,10 +52,16 @@ pub struct Occupancy {
     /// Every account counts a frame as whole cells of this size.
     #[state(fixed)]
     cell: Bytes,
+    /// Number of ports of a slice; 0: the memory has no slices.
     #[state(fixed)]
-    dynamic: Option<(f64, f64)>,
+    slice_ports: usize,
+    #[state(fixed)]
+    dynamic: Option<Dynamic>,
     #[state(fixed)]
     reserve: u64,
+    /// Classes that have a reserve, a bit each.
+    #[state(fixed)]
+    with_reserve: u8,
     /// By port; empty without headroom.
     #[state(fixed)]
     limits: Vec<Lossless>,
@@ -66,7 +82,7 @@ pub struct Occupancy {
     total: u64,
     /// Bytes in reserves of classes without headroom, by (ingress, class); empty when the switch has none.
     reserved: Vec<u64>,
-    /// One for the switch, or one for each queue; otherwise the memories lie at their ports.
+    /// One for the switch or each of its slices, or one for each queue; otherwise the memories lie at their ports.
     #[state(within)]
     pools: Vec<Shared>,
     /// Bytes that wait before their egress queue.
@@ -101,13 +117,22 @@ impl Occupancy {
         Occupancy {
             per: params.buffer_per,
             cell: params.cell,
-            dynamic: dynamic.then_some((params.alpha_ingress, params.alpha_egress)),
+            slice_ports: if params.slices > 1 { params.slice_ports(ports) } else { 0 },
+            dynamic: dynamic.then_some(Dynamic {
+                alpha_ingress: params.alpha_ingress,
+                alpha_egress: params.alpha_egress,
+                alpha_port: params.alpha_port,
+                queue_reserve: params.queue_reserve,
+                queue_limit: params.queue_limit.unwrap_or(Bytes::MAX),
+            }),
             plain: !(dynamic || partitioned),
             reserve: if partitioned { params.reserve.0 } else { 0 },
+            with_reserve: params.reserved_classes(),
             limits: limits.collect(),
             lossless,
             calm: 0,
-            every_frame: false,
+            // Levels rest on the free memory, and what is left of a port's share may be less.
+            every_frame: dynamic && params.alpha_port.is_some(),
             ports: counts,
             total: 0,
             reserved: vec![0; if partitioned { queues } else { 0 }],
@@ -182,11 +207,33 @@ impl Occupancy {
         self.limits.is_empty()
             || self.free(port) >= room && !class.map_or_else(|| (0..8).any(uses), |class| uses(class.0))
     }
-    /// Free shared memory of the pool to which a frame at `port` would be charged, as seen from its ingress. [`Bytes::MAX`] for unlimited
+    /// Free shared memory of the pool to which a frame at `port` would be charged, as seen from its ingress; with `alpha_port`, what the
+    /// port may still hold of it. [`Bytes::MAX`] for unlimited
     /// buffers, and for buffers per egress port or queue, which an ingress cannot know.
     #[inline(always)]
     pub fn free(&self, port: Port) -> Bytes {
-        self.of_ingress(port).map_or(Bytes::MAX, |memory| Bytes(memory.free()))
+        self.of_ingress(port).map_or(Bytes::MAX, |memory| self.of_port(port, memory))
+    }
+    /// What a port may still hold of a memory: all that is free, or `alpha_port` times that less what it holds. (Then a class gets
+    /// `aq (ap (P - all) - own)` in the symbols of sonic-mgmt's `qos_params`.)
+    #[inline(always)]
+    fn of_port(&self, port: Port, memory: Shared) -> Bytes {
+        match self.dynamic.and_then(|dynamic| dynamic.alpha_port) {
+            None => Bytes(memory.free()),
+            Some(alpha) => {
+                Bytes(memory.free()).times(alpha).saturating_sub(self.shared_by(port)).min(Bytes(memory.free()))
+            }
+        }
+    }
+    /// Shared memory that frames of an ingress port use.
+    #[cold]
+    fn shared_by(&self, port: Port) -> Bytes {
+        let ingress = &self.counts(port).ingress;
+        let beyond = |class: u8| {
+            let account = ingress.of(class);
+            (account.all.bytes - account.headroom).saturating_sub(self.reserve_of(Class(class)))
+        };
+        Bytes((0..CLASSES as u8).map(beyond).sum())
     }
     /// Shared memory in all, free or not, as [`Occupancy::free`] counts it.
     pub fn shared(&self, port: Port) -> Bytes {
@@ -196,19 +243,24 @@ impl Occupancy {
     #[inline(always)]
     fn of_ingress(&self, port: Port) -> Option<Shared> {
         match self.per {
-            BufferPer::Switch => Some(self.pools[0]),
+            BufferPer::Switch => Some(self.pools[self.slice(port)]),
             BufferPer::Ingress => Some(self.counts(port).ingress.own),
             BufferPer::Egress | BufferPer::Queue | BufferPer::None => None,
         }
     }
-    /// \[bytes\] Reserve of each (port, class).
-    pub fn reserve(&self) -> Bytes {
-        Bytes(self.reserve)
+    /// Reserve that every class has at each port.
+    pub fn least_reserve(&self) -> Bytes {
+        Bytes(if self.with_reserve == u8::MAX { self.reserve } else { 0 })
+    }
+    /// \[bytes\] Reserve of a class at each port.
+    #[inline(always)]
+    fn reserve_of(&self, class: Class) -> u64 {
+        if self.with_reserve & (1 << class.0) == 0 { 0 } else { self.reserve }
     }
     /// Bytes of (port, class) beyond its reserve.
     #[inline(always)]
     pub fn beyond_reserve(&self, port: Port, class: Class) -> Bytes {
-        self.ingress(port, class).saturating_sub(Bytes(self.reserve))
+        self.ingress(port, class).saturating_sub(Bytes(self.reserve_of(class)))
     }
     /// Bytes that arrived by `port` in `class` and wait in held isolation queues. [`Occupancy::ingress`] includes them.
     pub fn isolated(&self, port: Port, class: Class) -> Bytes {
@@ -253,11 +305,18 @@ impl Occupancy {
         &mut self.ports[usize::from(port.0)]
     }
 
+    /// The slice of an ingress port.
+    #[inline(always)]
+    fn slice(&self, ingress: Port) -> usize {
+        if self.slice_ports == 0 { 0 } else { usize::from(ingress.0) / self.slice_ports }
+    }
+
     /// The memory to which frames at this place are charged.
     #[inline(always)]
     fn memory_at(&self, at: &Place) -> Shared {
         match self.per {
-            BufferPer::Switch | BufferPer::None => self.pools[0],
+            BufferPer::Switch => self.pools[self.slice(at.ingress)],
+            BufferPer::None => self.pools[0],
             BufferPer::Ingress => self.counts(at.ingress).ingress.own,
             BufferPer::Egress => self.counts(at.egress).egress.own,
             BufferPer::Queue => self.pools[slot(at.egress, at.queue.0)],
@@ -267,7 +326,11 @@ impl Occupancy {
     #[inline(always)]
     fn memory_at_mut(&mut self, at: &Place) -> &mut Shared {
         match self.per {
-            BufferPer::Switch | BufferPer::None => &mut self.pools[0],
+            BufferPer::Switch => {
+                let slice = self.slice(at.ingress);
+                &mut self.pools[slice]
+            }
+            BufferPer::None => &mut self.pools[0],
             BufferPer::Ingress => &mut self.counts_mut(at.ingress).ingress.own,
             BufferPer::Egress => &mut self.counts_mut(at.egress).egress.own,
             BufferPer::Queue => &mut self.pools[slot(at.egress, at.queue.0)],
@@ -350,14 +413,15 @@ impl Occupancy {
     fn admit_with_headroom(&mut self, at: &Place, size: u64) -> Option<Pool> {
         let account = self.counts(at.ingress).ingress.of(at.class.0);
         let below = account.all.bytes - account.headroom + size;
-        if below <= self.reserve {
+        let reserve = self.reserve_of(at.class);
+        if below <= reserve {
             return Some(Pool::Aggregate);
         }
-        let beyond = below - self.reserve;
+        let beyond = below - reserve;
         let (taken, limits) = (size.min(beyond), &self.limits[usize::from(at.ingress.0)]);
-        let free = self.memory_at(at).free();
+        let memory = self.memory_at(at);
         // With a factor above one, the free memory itself is the limit.
-        if taken <= free && real(beyond) <= limits.above * real(free) {
+        if taken <= memory.free() && real(beyond) <= limits.above * real(self.of_port(at.ingress, memory).0) {
             self.memory_at_mut(at).used += taken;
             return Some(Pool::Aggregate);
         }
@@ -370,19 +434,21 @@ impl Occupancy {
 
     fn pick(&self, at: &Place, size: u64, shared: Shared) -> Option<Pool> {
         let ingress = slot(at.ingress, at.class.0);
-        if self.reserve != 0 && self.reserved[ingress] + size <= self.reserve {
+        let reserve = self.reserve_of(at.class);
+        if reserve != 0 && self.reserved[ingress] + size <= reserve {
             return Some(Pool::Reserve);
         }
-        let within = self.is_lossless(at.class) || self.within_dynamic_limits(at, size, shared.free());
+        let within = self.is_lossless(at.class) || self.within_dynamic_limits(at, size, shared);
         (size <= shared.free() && within).then_some(Pool::Shared)
     }
 
     /// Choudhury and Hahne: a queue may hold alpha times the free memory.
-    fn within_dynamic_limits(&self, at: &Place, size: u64, free: u64) -> bool {
-        self.dynamic.is_none_or(|(alpha_ingress, alpha_egress)| {
-            let limit = |alpha: f64| Bytes(free).times(alpha).0;
-            self.ingress(at.ingress, at.class).0 + size <= limit(alpha_ingress)
-                && self.egress(at.egress, at.queue).0 + size <= limit(alpha_egress)
+    fn within_dynamic_limits(&self, at: &Place, size: u64, shared: Shared) -> bool {
+        self.dynamic.is_none_or(|dynamic| {
+            let (ingress, egress) = (self.ingress(at.ingress, at.class).0, self.egress(at.egress, at.queue).0);
+            let of_queue = Bytes(shared.free()).times(dynamic.alpha_egress).0.saturating_add(dynamic.queue_reserve.0);
+            ingress + size <= self.of_port(at.ingress, shared).times(dynamic.alpha_ingress).0
+                && egress + size <= of_queue.min(dynamic.queue_limit.0)
         })
     }
 
@@ -411,6 +477,7 @@ impl Occupancy {
     /// Releases bytes charged to `pool`. Headroom drains first, whichever frame leaves. Returns whether something looks at it.
     #[inline(always)]
     pub(crate) fn release(&mut self, at: &Place, size: u64, pool: Pool) -> bool {
+        let reserve = self.reserve_of(at.class);
         let counts = self.counts_mut(at.ingress);
         counts.ingress.total.bytes -= size;
         let account = counts.ingress.of_mut(at.class.0);
@@ -423,7 +490,7 @@ impl Occupancy {
                 let below = before - account.headroom;
                 let drained = size.min(account.headroom);
                 account.headroom -= drained;
-                let shared = |below: u64| below.saturating_sub(self.reserve);
+                let shared = |below: u64| below.saturating_sub(reserve);
                 let freed = shared(below) - shared(below - (size - drained));
                 self.memory_at_mut(at).used -= freed;
             }
@@ -510,11 +577,11 @@ fn slot(port: Port, within: u8) -> usize {
     usize::from(port.0) * CLASSES + usize::from(within)
 }
 
-/// \[bytes\] Shared memory of each unit of `buffer_per` after reserves and headrooms; `None` if they exceed the buffer.
+/// \[bytes\] Shared memory of each unit of `buffer_per`, or of each slice with a port, after reserves and headrooms; `None` if they exceed the buffer.
 pub fn shared_memory(params: &SwitchParams, rates: &[Rate], lossless: u8) -> Option<Vec<u64>> {
     let set_aside = |rate: &Rate| {
         let headroom = params.headroom_at(*rate).0.checked_mul(u64::from(lossless.count_ones()))?;
-        params.reserve.0.checked_mul(CLASSES as u64)?.checked_add(headroom)
+        params.reserves(1).0.checked_add(headroom)
     };
     let buffer = params.buffer.0;
     match params.buffer_per {
@@ -530,8 +597,9 @@ pub fn shared_memory(params: &SwitchParams, rates: &[Rate], lossless: u8) -> Opt
         }
         BufferPer::Ingress => rates.iter().map(|rate| buffer.checked_sub(set_aside(rate)?)).collect(),
         BufferPer::Switch => {
-            let all = rates.iter().try_fold(0u64, |sum, rate| sum.checked_add(set_aside(rate)?))?;
-            Some(vec![buffer.checked_sub(all)?])
+            let all = |ports: &[Rate]| ports.iter().try_fold(0u64, |sum, rate| sum.checked_add(set_aside(rate)?));
+            let slices = rates.chunks(params.slice_ports(rates.len()));
+            slices.map(|ports| params.slice_buffer().0.checked_sub(all(ports)?)).collect()
         }
     }
 }
