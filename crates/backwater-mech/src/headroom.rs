@@ -166,7 +166,7 @@ fn shortage(
     let short = shape.ports.iter().zip(&needs).filter(short).max_by_key(|(_, need)| **need);
     // If a frame is in headroom its sender is paused, however little the pool before it holds.
     if pausing.counter == Counter::Ingress && carved && short.is_none() {
-        return None;
+        return scarce_pool(pausing, shape, switch, &needs);
     }
     // What `headroom` has to be, given for ports of the reference rate.
     let enough = shape.ports.iter().zip(&needs).map(|(port, need)| match switch.reference_rate {
@@ -222,6 +222,25 @@ fn shortage(
     Some(("xoff", reason, hint))
 }
 
+/// Returns the shortage if headrooms share a memory that does not suffice for all of them at once.
+fn scarce_pool(
+    pausing: &Pausing,
+    shape: &SwitchShape,
+    switch: &SwitchParams,
+    needs: &[Bytes],
+) -> Option<(&'static str, String, String)> {
+    let pool = Bytes(switch.headroom_pool?.0 / u64::from(switch.slices.max(1)));
+    let all = needs.iter().copied().sum::<Bytes>() * pausing.classes;
+    (pool < all).then(|| {
+        let key = if pausing.xoff.is_some() { "xoff" } else { "threshold" };
+        let reason = format!(
+            "headrooms of {} share {pool}, but its links' delays need {all} if all neighbours are paused at once",
+            shape.name
+        );
+        (key, reason, format!("switch.headroom_pool = \"{}\" at least", all * u64::from(switch.slices.max(1))))
+    })
+}
+
 /// Returns the division of memory that several thresholds of `xoff` share, `xoffs` together, as text for a reason. Empty if one has it all,
 /// or if they differ.
 fn divided(memory: Bytes, xoffs: Bytes, xoff: Bytes, classes: u64) -> String {
@@ -274,7 +293,10 @@ fn usable(pausing: &Pausing, shape: &SwitchShape, switch: &SwitchParams, kept: u
         BufferPer::Egress | BufferPer::Queue | BufferPer::None => &[],
     };
     let accounts = ports.len() as u64 * pausing.kept;
-    let headroom = |classes: u64| ports.iter().map(|port| switch.headroom_at(port.rate) * classes).sum::<Bytes>();
+    let headroom = |classes: u64| match switch.headroom_pool {
+        Some(pool) => Bytes(pool.0 / u64::from(switch.slices.max(1))),
+        None => ports.iter().map(|port| switch.headroom_at(port.rate) * classes).sum::<Bytes>(),
+    };
     let reserves = switch.reserves(ports.len());
     let headrooms = match (switch.headroom, pausing.counter) {
         (Bytes::ZERO, _) => Bytes::ZERO,

@@ -426,6 +426,13 @@ pub struct SwitchParams {
     /// Memory set aside for each (ingress port, lossless class), used if shared memory is refused.
     #[param(default = Bytes::ZERO, range_text = "all ports within the buffer", source = "choice; `backwater advise` computes it")]
     pub headroom: Bytes,
+    /// With `buffer_per = "switch"`: memory that the headrooms of all ports share, in equal parts for slices. Each (port, class) may use
+    /// `headroom` of it. Absent: each has its own.
+    #[param(
+        range_text = "within the buffer",
+        source = "choice: each its own; SONiC, BUFFER_POOL: xoff, a shared headroom pool"
+    )]
+    pub headroom_pool: Option<Bytes>,
     /// Shared memory: a lossy frame is refused if its (ingress, class) holds more than this times the free shared memory.
     #[param(default = 8.0, bounds = 0.0.., source = "Choudhury and Hahne, IEEE/ACM ToN 1998")]
     pub alpha_ingress: f64,
@@ -483,6 +490,11 @@ impl SwitchParams {
         let named = |queue: usize| classes == 0 || classes & (1 << queue) != 0;
         let least = (0..sizes.len()).filter(|queue| named(*queue)).map(|queue| sizes[queue]).min();
         least.unwrap_or(self.buffer)
+    }
+
+    /// The part of a slice in the memory that headrooms share.
+    pub(crate) fn slice_headroom(&self) -> Option<Bytes> {
+        self.headroom_pool.map(|pool| Bytes(pool.0 / u64::from(self.slices.max(1))))
     }
 
     /// Packet memory of a slice.

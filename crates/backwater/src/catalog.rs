@@ -1,8 +1,10 @@
-//! Lists of mechanisms, topologies and workloads, the initial scenario, and versions.
+//! Lists of mechanisms, chips, topologies and workloads, the initial scenario, and versions.
 
 use crate::error::{ScenarioError, nearest};
 use crate::schema;
+use crate::silicon::{self, CHIPS};
 use backwater_mech::registry::ENTRIES;
+use backwater_net::hooks::Preset;
 use backwater_net::workload::sizes;
 use serde::Serialize;
 use serde_json::Value as Json;
@@ -18,12 +20,13 @@ pub struct Item {
     pub source: String,
 }
 
-const LISTS: [&str; 3] = ["mechanisms", "topologies", "workloads"];
+const LISTS: [&str; 4] = ["mechanisms", "silicon", "topologies", "workloads"];
 
-/// The known `mechanisms`, `topologies` or `workloads`.
+/// The known `mechanisms`, `silicon`, `topologies` or `workloads`.
 pub fn items(what: &str) -> Result<Vec<Item>, ScenarioError> {
     match what {
         "mechanisms" => Ok(ENTRIES.iter().map(mechanism).collect()),
+        "silicon" => Ok(CHIPS.iter().map(chip).collect()),
         "topologies" => Ok(forms("/properties/topology", "topology.kind")),
         "workloads" => {
             let mut all = forms("/properties/flow/items/properties/pattern", "flow.pattern");
@@ -43,6 +46,10 @@ pub fn items(what: &str) -> Result<Vec<Item>, ScenarioError> {
             Err(ScenarioError::new(format!("there is no list `{what}`")).hint(hint))
         }
     }
+}
+
+fn chip(chip: &Preset) -> Item {
+    Item { name: chip.name.into(), summary: silicon::summary(chip), source: chip.source.into() }
 }
 
 fn mechanism(entry: &backwater_mech::stack::Entry) -> Item {

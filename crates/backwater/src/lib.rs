@@ -78,6 +78,7 @@ pub mod resume_changes;
 mod run;
 mod scenario;
 mod schema;
+mod silicon;
 pub mod table;
 pub mod topology_view;
 mod tree;

@@ -4,6 +4,7 @@ use crate::error::ScenarioError;
 use crate::file::File;
 use crate::inputs::{InputOperations, InputRows};
 use crate::schema;
+use crate::silicon::CHIPS;
 use crate::tree::{self, Conform, Layer, Node, SourceText, TomlTable, Value, conform, hinted, table_json, together};
 use backwater_mech::registry::{self, ENTRIES};
 use backwater_mech::stack::Scoped;
@@ -109,11 +110,13 @@ fn expand(root: &mut TomlTable, source: &SourceText) -> Result<(), ScenarioError
             }
             _ => {}
         }
-        let Some(table) = root.get_mut(entry.name).and_then(Node::table_mut) else { continue };
+    }
+    for (key, presets) in ENTRIES.iter().map(|entry| (entry.name, entry.presets)).chain([("switch", CHIPS)]) {
+        let Some(table) = root.get_mut(key).and_then(Node::table_mut) else { continue };
         let Some(name) = table.shift_remove("preset") else { continue };
-        let Some(preset) = entry.presets.iter().find(|p| name.text() == Some(p.name)) else { continue };
-        let layer = Layer::Preset(format!("{} of {}", preset.name, entry.name).into());
-        let own = SourceText::new(format!("preset {} of {}", preset.name, entry.name), preset.toml);
+        let Some(preset) = presets.iter().find(|p| name.text() == Some(p.name)) else { continue };
+        let layer = Layer::Preset(format!("{} of {key}", preset.name).into());
+        let own = SourceText::new(format!("preset {} of {key}", preset.name), preset.toml);
         let mut merged = tree::parse(&own, &layer)?;
         // A text over a preset cannot miss an entry: presets contain no lists of tables.
         let _ = tree::merge_tables(&mut merged, table, &mut Vec::new());

@@ -1,6 +1,7 @@
 //! The schema of scenario files: the texts of the types' fields, combined with the tables of mechanisms.
 
 use crate::file::File;
+use crate::silicon::CHIPS;
 use backwater_mech::confined::Confined;
 use backwater_mech::registry::ENTRIES;
 use backwater_mech::stack::Select;
@@ -35,7 +36,7 @@ fn compose() -> Json {
     let mut root = plain::<File>(&mut generator);
     let mut tables = Map::new();
     let switch = plain::<SwitchParams>(&mut generator);
-    let mut switch = scoped(switch, &mut generator, &[]);
+    let mut switch = scoped(switch, &mut generator, CHIPS);
     switch["description"] = "The switches.".into();
     tables.insert("switch".into(), switch);
     for entry in ENTRIES {

@@ -42,6 +42,7 @@ class Listable(StrEnum):
     """What `backwater list` can list."""
 
     MECHANISMS = "mechanisms"
+    SILICON = "silicon"
     TOPOLOGIES = "topologies"
     WORKLOADS = "workloads"
     FORMATS = "formats"
@@ -195,7 +196,7 @@ def list_items(
     what: Annotated[
         Listable,
         typer.Argument(
-            help="mechanisms, topologies, workloads, formats, metrics, faults, studies or "
+            help="mechanisms, silicon, topologies, workloads, formats, metrics, faults, studies or "
             "scenarios.",
             metavar="WHAT",
         ),

@@ -109,6 +109,10 @@ def catalog() -> str:
             "The page of each says what is modelled, what is not, and where it differs from its "
             "source.",
         ),
+        "silicon": (
+            [(f"`{o['name']}`", o["summary"], o["source"]) for o in _core.items("silicon")],
+            "`[switch] preset` takes a name. [What the values mean](modelling/switches.md).",
+        ),
         "topologies": (
             [(f"`{o['name']}`", o["summary"], o["source"]) for o in _core.items("topologies")],
             "[How they are wired](modelling/topologies.md).",

@@ -327,6 +327,11 @@ fn switches(resolved: &Resolved, shapes: &[SwitchShape]) -> Result<(), ScenarioE
             let hint = "buffer_per = \"switch\", or leave out slices";
             return Err(resolved.error(&key("slices"), reason).hint(hint));
         }
+        if params.headroom_pool.is_some() && params.buffer_per != BufferPer::Switch {
+            let reason = format!("ports of {} have memories of their own, and no headroom to share", shape.name);
+            let hint = "buffer_per = \"switch\", or leave out headroom_pool";
+            return Err(resolved.error(&key("headroom_pool"), reason).hint(hint));
+        }
         // \[bytes\] The least memory that holds any data frame.
         let frame = max_frame(resolved).in_cells(params.cell);
         let rates: Vec<Rate> = shape.ports.iter().map(|port| port.rate).collect();

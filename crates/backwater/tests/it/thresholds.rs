@@ -76,3 +76,10 @@ fn a_lossy_queue_has_a_reserve_and_a_fixed_limit() {
     assert_eq!(kept("queue_reserve = \"800 B\"\n"), 204);
     assert_eq!(kept("queue_reserve = \"800 B\"\nqueue_limit = \"5050 B\"\n"), 50);
 }
+
+/// Headrooms of 5 cells share 12: the third of three groups finds 2.
+#[test]
+fn headrooms_share_a_pool() {
+    let switch = "buffer = \"60400 B\"\nreserve = \"600 B\"\nheadroom = \"500 B\"\nheadroom_pool = \"1200 B\"\nheadroom_above = 1.0\n";
+    assert_eq!(thresholds(3, 4, 3, switch), [(Some(206), 211), (Some(106), 111), (Some(56), 58)]);
+}

@@ -401,7 +401,7 @@ pub fn cells(dice: &mut Dice, case: &mut Case) {
 /// Memory in slices, and shares of it that a port and a queue have. Slices are as large as the memory was.
 pub fn shares(dice: &mut Dice, case: &mut Case) {
     let slices = dice.one(&[2, 3, 4]);
-    let [sliced, by_port, by_queue, some_classes] = [(); 4].map(|()| dice.chance(0.3));
+    let [sliced, by_port, by_queue, some_classes, pooled] = [(); 5].map(|()| dice.chance(0.3));
     if case.get("switch.at").is_some() {
         return;
     }
@@ -411,6 +411,9 @@ pub fn shares(dice: &mut Dice, case: &mut Case) {
         if let Some(size) = bytes(case, "switch.buffer") {
             set_bytes(case, "switch.buffer", size * slices);
         }
+    }
+    if pooled && is(case, "switch.buffer_per", "switch") && case.get("switch.headroom").is_some() {
+        set_bytes(case, "switch.headroom_pool", dice.log_whole(100, 40_000));
     }
     if some_classes && case.get("switch.reserve").is_some() {
         case.set("switch.reserve_classes", json!([3, 5]));

@@ -78,7 +78,16 @@ pub fn case(seed: u64, number: u64, folder: &Folder) -> Case {
 fn switch(dice: &mut Dice, lossless: bool, graph: &Graph) -> Map<String, Json> {
     let own = [
         ["buffer", "buffer_per", "queue_buffers", "cell", "slices", "reserve"].as_slice(),
-        &["reserve_classes", "headroom", "staging", "at", "queue_reserve", "queue_limit", "alpha_port"],
+        &[
+            "reserve_classes",
+            "headroom",
+            "headroom_pool",
+            "staging",
+            "at",
+            "queue_reserve",
+            "queue_limit",
+            "alpha_port",
+        ],
     ]
     .concat();
     let mut switch = values::table(dice, schema(), "switch", 0.3, &own);

@@ -85,6 +85,9 @@ pub struct Occupancy {
     /// One for the switch or each of its slices, or one for each queue; otherwise the memories lie at their ports.
     #[state(within)]
     pools: Vec<Shared>,
+    /// Memory that headrooms share, one for each slice; empty if each has its own.
+    #[state(within)]
+    headroom_pools: Vec<Shared>,
     /// Bytes that wait before their egress queue.
     pub(crate) isolated: IsolatedBytes,
 }
@@ -137,6 +140,10 @@ impl Occupancy {
             total: 0,
             reserved: vec![0; if partitioned { queues } else { 0 }],
             pools,
+            headroom_pools: match params.slice_headroom().filter(|_| has_headroom) {
+                Some(Bytes(size)) => vec![Shared { used: 0, size }; ports.div_ceil(params.slice_ports(ports))],
+                None => Vec::new(),
+            },
             isolated: IsolatedBytes::default(),
         }
     }
@@ -428,6 +435,13 @@ impl Occupancy {
         if account.headroom + size > limits.headroom {
             return None;
         }
+        let slice = self.slice(at.ingress);
+        if let Some(pool) = self.headroom_pools.get_mut(slice) {
+            if pool.free() < size {
+                return None;
+            }
+            pool.used += size;
+        }
         self.counts_mut(at.ingress).ingress.of_mut(at.class.0).headroom += size;
         Some(Pool::Aggregate)
     }
@@ -493,6 +507,10 @@ impl Occupancy {
                 let shared = |below: u64| below.saturating_sub(reserve);
                 let freed = shared(below) - shared(below - (size - drained));
                 self.memory_at_mut(at).used -= freed;
+                let slice = self.slice(at.ingress);
+                if let Some(pool) = self.headroom_pools.get_mut(slice) {
+                    pool.used -= drained;
+                }
             }
         }
         self.total -= size;
@@ -562,7 +580,7 @@ impl Occupancy {
             && self.isolated.total() == 0
             && self.ports.iter().all(Counts::is_empty)
             && zero(&self.reserved)
-            && self.pools.iter().all(|shared| shared.used == 0)
+            && self.pools.iter().chain(&self.headroom_pools).all(|shared| shared.used == 0)
     }
 }
 
@@ -580,7 +598,8 @@ fn slot(port: Port, within: u8) -> usize {
 /// \[bytes\] Shared memory of each unit of `buffer_per`, or of each slice with a port, after reserves and headrooms; `None` if they exceed the buffer.
 pub fn shared_memory(params: &SwitchParams, rates: &[Rate], lossless: u8) -> Option<Vec<u64>> {
     let set_aside = |rate: &Rate| {
-        let headroom = params.headroom_at(*rate).0.checked_mul(u64::from(lossless.count_ones()))?;
+        let own = params.headroom_pool.is_none().then(|| params.headroom_at(*rate)).unwrap_or(Bytes::ZERO);
+        let headroom = own.0.checked_mul(u64::from(lossless.count_ones()))?;
         params.reserves(1).0.checked_add(headroom)
     };
     let buffer = params.buffer.0;
@@ -599,7 +618,8 @@ pub fn shared_memory(params: &SwitchParams, rates: &[Rate], lossless: u8) -> Opt
         BufferPer::Switch => {
             let all = |ports: &[Rate]| ports.iter().try_fold(0u64, |sum, rate| sum.checked_add(set_aside(rate)?));
             let slices = rates.chunks(params.slice_ports(rates.len()));
-            slices.map(|ports| params.slice_buffer().0.checked_sub(all(ports)?)).collect()
+            let pool = params.slice_headroom().unwrap_or(Bytes::ZERO).0;
+            slices.map(|ports| params.slice_buffer().0.checked_sub(all(ports)?)?.checked_sub(pool)).collect()
         }
     }
 }
