@@ -22,6 +22,7 @@ from backwater.study import (
     collectives,  # noqa: F401 - the import registers its kinds of measures
     costs,  # noqa: F401 - as of collectives
     measures,
+    memory,  # noqa: F401 - as of collectives
     messages,  # noqa: F401 - as of collectives
     pausing,  # noqa: F401 - as of collectives
 )

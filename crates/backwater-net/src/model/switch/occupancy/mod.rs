@@ -618,7 +618,8 @@ pub fn shared_memory(params: &SwitchParams, rates: &[Rate], lossless: u8) -> Opt
         BufferPer::Switch => {
             let all = |ports: &[Rate]| ports.iter().try_fold(0u64, |sum, rate| sum.checked_add(set_aside(rate)?));
             let slices = rates.chunks(params.slice_ports(rates.len()));
-            let pool = params.slice_headroom().unwrap_or(Bytes::ZERO).0;
+            let shared = params.slice_headroom().filter(|_| params.headroom.0 != 0 && lossless != 0);
+            let pool = shared.unwrap_or(Bytes::ZERO).0;
             slices.map(|ports| params.slice_buffer().0.checked_sub(all(ports)?)?.checked_sub(pool)).collect()
         }
     }
