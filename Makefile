@@ -71,11 +71,12 @@ dist/demo/built: $(WHEEL)
 	@dist/demo/bin/python -m pip install --quiet "$(WHEEL)"
 	@touch $@
 
-# Compilation leaves cores idle while one crate waits for another, and the tests of Python use them. Compilers also take jobs: with
-# eight, two cores spent a tenth more time on the same work.
+# Compilation leaves cores idle while one crate waits for another, and the tests of Python use them. Compilers also take jobs: one more
+# than cores is enough, and with four times as many each takes longer.
+JOBS := $(shell echo $$(( $$(getconf _NPROCESSORS_ONLN 2>/dev/null || echo 2) + 1 )))
 .PHONY: test
 test: $(VENV)/built
-	@$(MAKE) --no-print-directory --jobs=3 --output-sync=target test-rust lint-python test-python
+	@$(MAKE) --no-print-directory --jobs=$(JOBS) --output-sync=target test-rust lint-python test-python
 
 # Clippy compiles the examples, and the tests of the binding are in Python. A recipe with + shares make's jobs with its compilers.
 TESTED := --workspace --exclude backwater-binding --exclude backwater-python
@@ -98,7 +99,7 @@ tools:
 # mypy has one thread, so it runs beside the compiler.
 .PHONY: lint
 lint: $(VENV)/built
-	@$(MAKE) --no-print-directory --jobs=3 --output-sync=target lint-rust lint-python
+	@$(MAKE) --no-print-directory --jobs=$(JOBS) --output-sync=target lint-rust lint-python
 
 # It uses the profile of .venv, for which macros and C code of dependencies are compiled already.
 .PHONY: lint-rust

@@ -2,6 +2,7 @@
 //!
 //! If memory is refused, Rust prints a stack trace, which does not help a user who has set a limit.
 
+use backwater_engine::memory::is_optional;
 use std::alloc::{GlobalAlloc, Layout};
 use std::io::{self, IsTerminal, Write};
 
@@ -45,7 +46,7 @@ unsafe impl GlobalAlloc for Memory {
 
 #[inline]
 fn given(at: *mut u8, bytes: usize) -> *mut u8 {
-    if at.is_null() {
+    if at.is_null() && !is_optional() {
         refused(bytes);
     }
     at

@@ -8,6 +8,7 @@
 
 mod fetch;
 pub mod fingerprint;
+pub mod memory;
 pub mod quantity;
 pub mod queue;
 pub mod rng;

@@ -91,13 +91,17 @@ impl Pausing {
 
 /// Compares thresholds with each switch's buffer, or with that of each slice. Too little headroom is fatal only where the scenario promises losslessness.
 pub(crate) fn headroom_findings(pausing: &Pausing, cx: &CheckCx<'_>) -> Vec<Finding> {
-    for (shape, switch) in cx.memories() {
+    for (whole, shape, switch) in cx.memories() {
         let shape = &*shape;
         if switch.buffer_per == BufferPer::None {
             continue;
         }
         let xoffs = shape.ports.iter().filter_map(|port| pausing.xoff_at(port.rate));
-        let buffer = switch.buffer_of(cx.kept);
+        // All slices fill an egress queue.
+        let buffer = match pausing.counter {
+            Counter::Ingress => switch.memory_of(cx.kept),
+            Counter::Egress | Counter::Queue => switch.buffer_of(cx.kept),
+        };
         if let Some(xoff) = xoffs.max().filter(|xoff| *xoff >= buffer) {
             return vec![Finding {
                 fatal: true,
@@ -109,7 +113,7 @@ pub(crate) fn headroom_findings(pausing: &Pausing, cx: &CheckCx<'_>) -> Vec<Find
                 hint: format!("xoff + headroom must fit into the buffer; is it KB or KiB? buffer: {buffer}"),
             }];
         }
-        if let Some((key, reason, hint)) = shortage(pausing, shape, switch, cx) {
+        if let Some((key, reason, hint)) = shortage(pausing, whole, shape, switch, cx) {
             return vec![Finding { fatal: cx.lossless, key, reason, hint }];
         }
     }
@@ -150,6 +154,7 @@ fn faster(exact: Bytes, whole: Bytes, (more, than): (u64, u64)) -> Bytes {
 /// The headroom that one switch lacks: key, reason and hint.
 fn shortage(
     pausing: &Pausing,
+    whole: &SwitchShape,
     shape: &SwitchShape,
     switch: &SwitchParams,
     cx: &CheckCx<'_>,
@@ -197,7 +202,9 @@ fn shortage(
         );
         return Some(("threshold", reason, format!("switch.headroom = \"{enough}\" at least; {advice}")));
     };
-    let xoffs: Vec<Bytes> = shape.ports.iter().filter_map(|port| pausing.xoff_at(port.rate)).collect();
+    // Frames of a slice may wait for every port.
+    let counting = if pausing.counter == Counter::Ingress { shape } else { whole };
+    let xoffs: Vec<Bytes> = counting.ports.iter().filter_map(|port| pausing.xoff_at(port.rate)).collect();
     let (xoffs, need) = worst(pausing, switch.buffer_per, &xoffs, &needs, cx.steered != 0);
     let memory = usable(pausing, shape, switch, cx.kept);
     let have = memory.saturating_sub(xoffs);
@@ -213,7 +220,7 @@ fn shortage(
         false => String::new(),
     };
     // A dynamic threshold follows the free memory, and has separate headroom.
-    let room = enough * (shape.ports.len() as u64 * pausing.classes) + shape.max_frame < switch.buffer_of(cx.kept);
+    let room = enough * (shape.ports.len() as u64 * pausing.classes) + shape.max_frame < switch.memory_of(cx.kept);
     let other = match pausing.dynamic && carved && pausing.counter == Counter::Ingress && room {
         true => format!("; or threshold = \"dynamic\" with switch.headroom = \"{enough}\""),
         false => String::new(),
@@ -229,8 +236,8 @@ fn scarce_pool(
     switch: &SwitchParams,
     needs: &[Bytes],
 ) -> Option<(&'static str, String, String)> {
-    let pool = Bytes(switch.headroom_pool?.0 / u64::from(switch.slices.max(1)));
-    let all = needs.iter().copied().sum::<Bytes>() * pausing.classes;
+    let pool = switch.slice_headroom()?;
+    let all = needs.iter().copied().sum::<Bytes>() * pausing.kept;
     (pool < all).then(|| {
         let key = if pausing.xoff.is_some() { "xoff" } else { "threshold" };
         let reason = format!(
@@ -293,8 +300,8 @@ fn usable(pausing: &Pausing, shape: &SwitchShape, switch: &SwitchParams, kept: u
         BufferPer::Egress | BufferPer::Queue | BufferPer::None => &[],
     };
     let accounts = ports.len() as u64 * pausing.kept;
-    let headroom = |classes: u64| match switch.headroom_pool {
-        Some(pool) => Bytes(pool.0 / u64::from(switch.slices.max(1))),
+    let headroom = |classes: u64| match switch.slice_headroom() {
+        Some(pool) => pool,
         None => ports.iter().map(|port| switch.headroom_at(port.rate) * classes).sum::<Bytes>(),
     };
     let reserves = switch.reserves(ports.len());
@@ -306,7 +313,7 @@ fn usable(pausing: &Pausing, shape: &SwitchShape, switch: &SwitchParams, kept: u
         }
         (_, Counter::Egress | Counter::Queue) => headroom(pausing.kept),
     };
-    switch.buffer_of(kept).saturating_sub(reserves).saturating_sub(headrooms)
+    switch.memory_of(kept).saturating_sub(reserves).saturating_sub(headrooms)
 }
 
 /// \[bytes\] Most that may stand in one buffer below the thresholds of all counters whose frames it holds, and above them.

@@ -408,7 +408,7 @@ pub struct SwitchParams {
     )]
     pub cell: Bytes,
     /// With `buffer_per = "switch"`: number of equal parts into which the memory is cut. Each ingress port uses one of them alone; the first
-    /// ports the first part, and so on.
+    /// ports the first part, and so on. A queue is one for all parts.
     #[param(
         default = 1, bounds = 1..=16,
         source = "1: choice; sonic-mgmt, qos_params: pause thresholds of Tomahawk fit 4 parts, those of Tomahawk 5 two"
@@ -439,14 +439,15 @@ pub struct SwitchParams {
     /// Shared memory: a lossy frame is refused if its (egress, queue) holds more than this times the free shared memory.
     #[param(default = 1.0, bounds = 0.0.., source = "Choudhury and Hahne, IEEE/ACM ToN 1998")]
     pub alpha_egress: f64,
-    /// Shared memory: bytes that a lossy (egress, queue) may hold beyond `alpha_egress` times the free shared memory.
+    /// Shared memory: bytes that a lossy (egress, queue) may hold beyond `alpha_egress` times the free shared memory. It is part of a limit:
+    /// nothing is set aside.
     #[param(default = Bytes::ZERO, range_text = "0 B and more", source = "choice; sonic-mgmt, qos_params: 7 or 8 cells (Trident 3, Tomahawk)")]
     pub queue_reserve: Bytes,
     /// Shared memory: bytes beyond which a lossy frame is refused by its (egress, queue), however much memory is free. Absent: no such limit.
     #[param(range_text = "1 B and more", source = "SONiC, BUFFER_PROFILE: static_th of an egress profile")]
     pub queue_limit: Option<Bytes>,
-    /// Shared memory: an ingress port may hold this times the free shared memory. Dynamic thresholds of its classes (`alpha_ingress`,
-    /// `headroom_above`, `pfc.alpha`) are then shares of what the port may still hold. Absent: shares of the free shared memory.
+    /// Shared memory: share of an ingress port, as a multiple of the free shared memory. Dynamic thresholds of its classes (`alpha_ingress`,
+    /// `headroom_above`, `pfc.alpha`) are then shares of what is left of it. Absent: shares of the free shared memory.
     #[param(bounds = 0.0.., source = "SONiC, BUFFER_PORT_INGRESS_PROFILE_LIST: Spectrum has thresholds of port and priority group at once")]
     pub alpha_port: Option<f64>,
     /// Shared memory: limit of a lossless (port, class), as a multiple of the free shared memory. Frames beyond it use the headroom, which
@@ -481,11 +482,11 @@ impl SwitchParams {
         self.latency_at.before_counters(self.latency)
     }
 
-    /// Packet memory of one unit of `buffer_per`, or of one slice. If queues have memories of their own: the least of those of `classes` (a bit each), or of
+    /// Packet memory of one unit of `buffer_per`. If queues have memories of their own: the least of those of `classes` (a bit each), or of
     /// all if `classes` is empty.
     pub fn buffer_of(&self, classes: u8) -> Bytes {
         let Some(sizes) = self.queue_buffers.filter(|_| self.buffer_per == BufferPer::Queue) else {
-            return self.slice_buffer();
+            return self.buffer;
         };
         let named = |queue: usize| classes == 0 || classes & (1 << queue) != 0;
         let least = (0..sizes.len()).filter(|queue| named(*queue)).map(|queue| sizes[queue]).min();
@@ -493,8 +494,14 @@ impl SwitchParams {
     }
 
     /// The part of a slice in the memory that headrooms share.
-    pub(crate) fn slice_headroom(&self) -> Option<Bytes> {
-        self.headroom_pool.map(|pool| Bytes(pool.0 / u64::from(self.slices.max(1))))
+    pub fn slice_headroom(&self) -> Option<Bytes> {
+        let pool = self.headroom_pool.filter(|_| self.headroom > Bytes::ZERO)?;
+        Some(Bytes(pool.0 / u64::from(self.slices.max(1))))
+    }
+
+    /// [`SwitchParams::headroom_at`] if each has its own, otherwise nothing.
+    pub fn own_headroom_at(&self, rate: Rate) -> Bytes {
+        if self.slice_headroom().is_some() { Bytes::ZERO } else { self.headroom_at(rate) }
     }
 
     /// Packet memory of a slice.
@@ -502,9 +509,14 @@ impl SwitchParams {
         Bytes(self.buffer.0 / u64::from(self.slices.max(1)))
     }
 
-    /// Number of ports of each slice of a switch with so many; the last slices may have fewer.
-    pub(crate) fn slice_ports(&self, ports: usize) -> usize {
-        ports.div_ceil(self.slices.max(1) as usize).max(1)
+    /// [`SwitchParams::buffer_of`], or the part of a slice in it.
+    pub fn memory_of(&self, classes: u8) -> Bytes {
+        if self.slices > 1 { self.slice_buffer() } else { self.buffer_of(classes) }
+    }
+
+    /// The slice of a port of a switch with so many.
+    pub(crate) fn slice_of(&self, port: usize, ports: usize) -> usize {
+        port * self.slices.max(1) as usize / ports.max(1)
     }
 
     /// Returns whether a waiting packet may give its memory to an arriving one: both use memory of their egress. Also true if memory is

@@ -91,7 +91,7 @@ pub(super) fn profile(params: &Params) -> Profile {
 /// Checks what no range of a single parameter can express.
 pub(super) fn check(params: &Params, cx: &CheckCx<'_>) -> Vec<Finding> {
     let mut findings = Vec::new();
-    for (shape, switch) in cx.memories() {
+    for (_, shape, switch) in cx.memories() {
         let least = params.cost(shape.max_frame);
         let limits = |port: &PortShape| {
             let port_limit = params.port_credits.map_or(u64::MAX, |credits| params.limit(credits, port.rate));
@@ -117,9 +117,10 @@ pub(super) fn check(params: &Params, cx: &CheckCx<'_>) -> Vec<Finding> {
             BufferPer::Queue => (false, ports.sum()),
         };
         let set_aside =
-            |port: &PortShape| switch.reserves(1) + switch.headroom_at(port.rate) * u64::from(cx.kept.count_ones());
+            |port: &PortShape| switch.reserves(1) + switch.own_headroom_at(port.rate) * u64::from(cx.kept.count_ones());
         let aside: Bytes = shape.ports.iter().map(set_aside).sum();
-        let have = switch.buffer_of(cx.kept).saturating_sub(aside);
+        let aside = aside + switch.slice_headroom().unwrap_or(Bytes::ZERO);
+        let have = switch.memory_of(cx.kept).saturating_sub(aside);
         if have < need {
             findings.push(Finding {
                 fatal: cx.lossless,

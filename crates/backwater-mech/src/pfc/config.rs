@@ -3,6 +3,7 @@
 use crate::mac_control::{Counter, Signal};
 use backwater_derive::parameters;
 use backwater_engine::Time;
+use backwater_net::config::Architecture;
 use backwater_net::hooks::{Finding, MemoryCx};
 use backwater_net::occupancy::shared_memory;
 use backwater_net::packet::class_bits;
@@ -141,7 +142,8 @@ impl Params {
                 (Bytes(pools.into_iter().min()?), if all { cx.switch.reserve } else { Bytes::ZERO }, "alpha")
             }
         };
-        let limit = cx.rates.iter().filter_map(|rate| self.first_pause(*rate, shared, cx.switch.alpha_port)).min()?;
+        let port = cx.switch.alpha_port.filter(|_| cx.switch.architecture == Architecture::SharedMemory);
+        let limit = cx.rates.iter().filter_map(|rate| self.first_pause(*rate, shared, port)).min()?;
         Some((limit + beside, key))
     }
 

@@ -3,6 +3,7 @@
 use crate::model::hooks::place::Place;
 use crate::model::packet::{Class, Control, Packet, Port, Queue};
 use crate::model::switch::occupancy::Pool;
+use backwater_engine::memory::optional;
 use backwater_engine::{Time, fetch};
 
 /// Index of a packet.
@@ -95,7 +96,7 @@ impl Slab {
             self.slots[ix as usize] = slot;
             ix
         } else {
-            if self.slots.len() == MANY {
+            if self.slots.len() == self.slots.capacity() && (MANY..AHEAD).contains(&self.slots.len()) {
                 self.reserve_addresses();
             }
             self.slots.push(slot);
@@ -108,7 +109,8 @@ impl Slab {
     /// needs memory for both copies. The system gives memory to addresses when they are used.
     #[cold]
     fn reserve_addresses(&mut self) {
-        let _refused = self.slots.try_reserve_exact(AHEAD - MANY);
+        let more = AHEAD - self.slots.len();
+        let _refused = optional(|| self.slots.try_reserve_exact(more));
     }
 
     #[inline]

@@ -506,7 +506,7 @@ impl<'a> Laws<'a> {
                     BufferPer::Ingress => (about.buffer, row.stats.max_ingress_bytes),
                     BufferPer::Egress if !crossbar => (own(about.buffer) + more, row.stats.max_egress_bytes),
                     BufferPer::Queue if !crossbar => (Bytes(all) + more + longer * 7, row.stats.max_egress_bytes),
-                    BufferPer::Switch => (about.buffer, row.stats.max_ingress_bytes),
+                    BufferPer::Switch => (about.memory_of(0), row.stats.max_ingress_bytes),
                     _ => continue,
                 };
                 holds("memory holds no more than there is", most <= limit.0, || {

@@ -24,7 +24,7 @@ use crate::queue_pairs;
 use crate::resolved::Resolved;
 use backwater_engine::Time;
 use backwater_mech::stack::Select;
-use backwater_net::config::{BufferPer, PacketParams, SwitchParams, Victim};
+use backwater_net::config::{Architecture, BufferPer, PacketParams, SwitchParams, Victim};
 use backwater_net::hooks::{PortShape, SwitchShape};
 use backwater_net::occupancy::shared_memory;
 use backwater_net::topology::{Graph, Index, Link, NodeKind};
@@ -327,6 +327,20 @@ fn switches(resolved: &Resolved, shapes: &[SwitchShape]) -> Result<(), ScenarioE
             let hint = "buffer_per = \"switch\", or leave out slices";
             return Err(resolved.error(&key("slices"), reason).hint(hint));
         }
+        if params.alpha_port.is_some()
+            && !(params.architecture == Architecture::SharedMemory && params.buffer_per.is_carved())
+        {
+            let reason = format!("ports of {} have no shares of a memory", shape.name);
+            let hint =
+                "architecture = \"shared-memory\" with buffer_per = \"switch\" or \"ingress\", or leave out alpha_port";
+            return Err(resolved.error(&key("alpha_port"), reason).hint(hint));
+        }
+        if let Some(class) =
+            params.reserve_classes.iter().flatten().find(|class| usize::from(**class) >= backwater_net::packet::CLASSES)
+        {
+            let reason = format!("there is no class {class}");
+            return Err(resolved.error(&key("reserve_classes"), reason).hint("classes 0 to 7"));
+        }
         if params.headroom_pool.is_some() && params.buffer_per != BufferPer::Switch {
             let reason = format!("ports of {} have memories of their own, and no headroom to share", shape.name);
             let hint = "buffer_per = \"switch\", or leave out headroom_pool";
@@ -358,11 +372,16 @@ fn switches(resolved: &Resolved, shapes: &[SwitchShape]) -> Result<(), ScenarioE
             if shape.port_buffer.is_some_and(|size| size < frame) {
                 return Err(slow_port(resolved, shape, frame, &key("queue_buffers")));
             }
-        } else if params.buffer_per != BufferPer::None && params.buffer_of(0) < frame {
-            let reason = format!("the buffer of {} ({}) holds no frame ({})", shape.name, params.buffer, frame);
+        } else if params.buffer_per != BufferPer::None && params.memory_of(0) < frame {
+            let what = if params.slices > 1 { "a slice" } else { "the buffer" };
+            let reason = format!("{what} of {} ({}) holds no frame ({frame})", shape.name, params.memory_of(0));
             return Err(resolved.error(&key("buffer"), reason).hint("buffer_per = \"none\" has no limit"));
         } else if shape.port_buffer.is_some_and(|size| size < frame) {
             return Err(slow_port(resolved, shape, frame, &key("buffer")));
+        }
+        if let Some(limit) = params.queue_limit.filter(|limit| *limit < frame) {
+            let reason = format!("a queue of {limit} does not hold one frame ({frame})");
+            return Err(resolved.error(&key("queue_limit"), reason).hint("at least one of the longest data frames"));
         }
         if params.staging < frame {
             let reason = format!("{} does not hold one frame ({})", params.staging, frame);

@@ -65,6 +65,9 @@ fn a_slice_belongs_to_its_ports_alone() {
 fn a_class_has_a_share_of_the_share_of_its_port() {
     let switch = "alpha_port = 1.0\nbuffer = \"42000 B\"\nheadroom = \"500 B\"\nheadroom_above = 1.0\n";
     assert_eq!(thresholds(2, 4, 3, switch), [(Some(134), 139), (Some(89), 94)]);
+    // 8 (400 - s) - s: from 320 on.
+    let wide = switch.replace("alpha_port = 1.0", "alpha_port = 8.0");
+    assert_eq!(thresholds(1, 4, 3, &wide)[0], (Some(320), 325));
 }
 
 /// A lossy queue holds alpha = 1 of what is free, 200 of 400 cells; 8 cells more with a reserve; and no more than a fixed limit.

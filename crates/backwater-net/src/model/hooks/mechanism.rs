@@ -191,18 +191,23 @@ pub struct CheckCx<'a> {
 }
 
 impl<'a> CheckCx<'a> {
-    /// Every memory of the switches with their parameters: a switch with all its ports, or each of its slices with its ports alone. See
-    /// [`crate::config::SwitchParams::slices`].
-    pub fn memories(&self) -> impl Iterator<Item = (Cow<'a, SwitchShape>, &'a crate::config::SwitchParams)> + use<'a> {
+    /// Every memory of the switches with their parameters: a switch, and the same with the ports that use the memory: all, or those of a
+    /// slice ([`crate::config::SwitchParams::slices`]).
+    pub fn memories(
+        &self,
+    ) -> impl Iterator<Item = (&'a SwitchShape, Cow<'a, SwitchShape>, &'a crate::config::SwitchParams)> + use<'a> {
         self.switches.iter().zip(self.switch_params).flat_map(|(shape, switch)| {
-            let slices: Vec<Cow<'a, SwitchShape>> = match switch.slices {
-                0 | 1 => vec![Cow::Borrowed(shape)],
-                _ => {
-                    let slices = shape.ports.chunks(switch.slice_ports(shape.ports.len()));
-                    slices.map(|ports| Cow::Owned(SwitchShape { ports: ports.to_vec(), ..shape.clone() })).collect()
-                }
+            let of_slice = |slice: usize| {
+                let ports = shape.ports.iter().enumerate();
+                let own = ports.filter(|(port, _)| switch.slice_of(*port, shape.ports.len()) == slice);
+                SwitchShape { ports: own.map(|(_, port)| port.clone()).collect(), ..shape.clone() }
             };
-            slices.into_iter().map(move |shape| (shape, switch))
+            let parts: Vec<Cow<'a, SwitchShape>> = match switch.slices {
+                0 | 1 => vec![Cow::Borrowed(shape)],
+                slices => (0..slices as usize).map(|slice| Cow::Owned(of_slice(slice))).collect(),
+            };
+            let used = parts.into_iter().filter(|part| !part.ports.is_empty());
+            used.map(move |part| (shape, part, switch)).collect::<Vec<_>>()
         })
     }
 }

@@ -398,10 +398,10 @@ pub fn cells(dice: &mut Dice, case: &mut Case) {
     }
 }
 
-/// Memory in slices, and shares of it that a port and a queue have. Slices are as large as the memory was.
+/// Memory in slices, and shares of it that a port and a queue have. Some slices are as large as the memory was.
 pub fn shares(dice: &mut Dice, case: &mut Case) {
     let slices = dice.one(&[2, 3, 4]);
-    let [sliced, by_port, by_queue, some_classes, pooled] = [(); 5].map(|()| dice.chance(0.3));
+    let [sliced, by_port, by_queue, some_classes, pooled, ample] = [(); 6].map(|()| dice.chance(0.3));
     if case.get("switch.at").is_some() {
         return;
     }
@@ -409,7 +409,7 @@ pub fn shares(dice: &mut Dice, case: &mut Case) {
     if sliced && is(case, "switch.buffer_per", "switch") {
         case.set("switch.slices", json!(slices));
         if let Some(size) = bytes(case, "switch.buffer") {
-            set_bytes(case, "switch.buffer", size * slices);
+            set_bytes(case, "switch.buffer", size * if ample { slices } else { 1 });
         }
     }
     if pooled && is(case, "switch.buffer_per", "switch") && case.get("switch.headroom").is_some() {
@@ -419,7 +419,7 @@ pub fn shares(dice: &mut Dice, case: &mut Case) {
         case.set("switch.reserve_classes", json!([3, 5]));
     }
     if is(case, "switch.architecture", "shared-memory") {
-        if by_port {
+        if by_port && ["switch", "ingress"].iter().any(|per| is(case, "switch.buffer_per", per)) {
             case.set(
                 "switch.alpha_port",
                 json!(dice.pick(&["0.125", "0.5", "1", "2", "8"]).parse::<f64>().unwrap_or(1.0)),

@@ -52,9 +52,9 @@ pub struct Occupancy {
     /// Every account counts a frame as whole cells of this size.
     #[state(fixed)]
     cell: Bytes,
-    /// Number of ports of a slice; 0: the memory has no slices.
+    /// The slice of each port; empty: the memory has no slices.
     #[state(fixed)]
-    slice_ports: usize,
+    slices: Vec<u8>,
     #[state(fixed)]
     dynamic: Option<Dynamic>,
     #[state(fixed)]
@@ -120,7 +120,10 @@ impl Occupancy {
         Occupancy {
             per: params.buffer_per,
             cell: params.cell,
-            slice_ports: if params.slices > 1 { params.slice_ports(ports) } else { 0 },
+            slices: match params.slices {
+                0 | 1 => Vec::new(),
+                _ => (0..ports).map(|port| params.slice_of(port, ports) as u8).collect(),
+            },
             dynamic: dynamic.then_some(Dynamic {
                 alpha_ingress: params.alpha_ingress,
                 alpha_egress: params.alpha_egress,
@@ -141,7 +144,7 @@ impl Occupancy {
             reserved: vec![0; if partitioned { queues } else { 0 }],
             pools,
             headroom_pools: match params.slice_headroom().filter(|_| has_headroom) {
-                Some(Bytes(size)) => vec![Shared { used: 0, size }; ports.div_ceil(params.slice_ports(ports))],
+                Some(Bytes(size)) => vec![Shared { used: 0, size }; params.slices.max(1) as usize],
                 None => Vec::new(),
             },
             isolated: IsolatedBytes::default(),
@@ -214,22 +217,20 @@ impl Occupancy {
         self.limits.is_empty()
             || self.free(port) >= room && !class.map_or_else(|| (0..8).any(uses), |class| uses(class.0))
     }
-    /// Free shared memory of the pool to which a frame at `port` would be charged, as seen from its ingress; with `alpha_port`, what the
-    /// port may still hold of it. [`Bytes::MAX`] for unlimited
+    /// Free shared memory of the pool to which a frame at `port` would be charged, as seen from its ingress; with `alpha_port`, what is left
+    /// of the port's share. [`Bytes::MAX`] for unlimited
     /// buffers, and for buffers per egress port or queue, which an ingress cannot know.
     #[inline(always)]
     pub fn free(&self, port: Port) -> Bytes {
         self.of_ingress(port).map_or(Bytes::MAX, |memory| self.of_port(port, memory))
     }
-    /// What a port may still hold of a memory: all that is free, or `alpha_port` times that less what it holds. (Then a class gets
+    /// What dynamic thresholds at a port are shares of: all that is free, or `alpha_port` times that less what the port holds. (Then a class gets
     /// `aq (ap (P - all) - own)` in the symbols of sonic-mgmt's `qos_params`.)
     #[inline(always)]
     fn of_port(&self, port: Port, memory: Shared) -> Bytes {
         match self.dynamic.and_then(|dynamic| dynamic.alpha_port) {
             None => Bytes(memory.free()),
-            Some(alpha) => {
-                Bytes(memory.free()).times(alpha).saturating_sub(self.shared_by(port)).min(Bytes(memory.free()))
-            }
+            Some(alpha) => Bytes(memory.free()).times(alpha).saturating_sub(self.shared_by(port)),
         }
     }
     /// Shared memory that frames of an ingress port use.
@@ -238,7 +239,13 @@ impl Occupancy {
         let ingress = &self.counts(port).ingress;
         let beyond = |class: u8| {
             let account = ingress.of(class);
-            (account.all.bytes - account.headroom).saturating_sub(self.reserve_of(Class(class)))
+            let below = account.all.bytes - account.headroom;
+            // With headroom the three memories are one account; otherwise each frame has its own.
+            let aggregate = !self.limits.is_empty() && self.is_lossless(Class(class));
+            match self.reserved.get(slot(port, class)) {
+                Some(reserved) if !aggregate => below - reserved,
+                _ => below.saturating_sub(self.reserve_of(Class(class))),
+            }
         };
         Bytes((0..CLASSES as u8).map(beyond).sum())
     }
@@ -315,7 +322,7 @@ impl Occupancy {
     /// The slice of an ingress port.
     #[inline(always)]
     fn slice(&self, ingress: Port) -> usize {
-        if self.slice_ports == 0 { 0 } else { usize::from(ingress.0) / self.slice_ports }
+        self.slices.get(usize::from(ingress.0)).map_or(0, |slice| usize::from(*slice))
     }
 
     /// The memory to which frames at this place are charged.
@@ -428,7 +435,9 @@ impl Occupancy {
         let (taken, limits) = (size.min(beyond), &self.limits[usize::from(at.ingress.0)]);
         let memory = self.memory_at(at);
         // With a factor above one, the free memory itself is the limit.
-        if taken <= memory.free() && real(beyond) <= limits.above * real(self.of_port(at.ingress, memory).0) {
+        let within =
+            |limit: f64| limit.is_infinite() || real(beyond) <= limit * real(self.of_port(at.ingress, memory).0);
+        if taken <= memory.free() && within(limits.above) {
             self.memory_at_mut(at).used += taken;
             return Some(Pool::Aggregate);
         }
@@ -595,11 +604,10 @@ fn slot(port: Port, within: u8) -> usize {
     usize::from(port.0) * CLASSES + usize::from(within)
 }
 
-/// \[bytes\] Shared memory of each unit of `buffer_per`, or of each slice with a port, after reserves and headrooms; `None` if they exceed the buffer.
+/// \[bytes\] Shared memory of each unit of `buffer_per`, or of each slice, after reserves and headrooms; `None` if they exceed the buffer.
 pub fn shared_memory(params: &SwitchParams, rates: &[Rate], lossless: u8) -> Option<Vec<u64>> {
     let set_aside = |rate: &Rate| {
-        let own = params.headroom_pool.is_none().then(|| params.headroom_at(*rate)).unwrap_or(Bytes::ZERO);
-        let headroom = own.0.checked_mul(u64::from(lossless.count_ones()))?;
+        let headroom = params.own_headroom_at(*rate).0.checked_mul(u64::from(lossless.count_ones()))?;
         params.reserves(1).0.checked_add(headroom)
     };
     let buffer = params.buffer.0;
@@ -616,11 +624,13 @@ pub fn shared_memory(params: &SwitchParams, rates: &[Rate], lossless: u8) -> Opt
         }
         BufferPer::Ingress => rates.iter().map(|rate| buffer.checked_sub(set_aside(rate)?)).collect(),
         BufferPer::Switch => {
-            let all = |ports: &[Rate]| ports.iter().try_fold(0u64, |sum, rate| sum.checked_add(set_aside(rate)?));
-            let slices = rates.chunks(params.slice_ports(rates.len()));
-            let shared = params.slice_headroom().filter(|_| params.headroom.0 != 0 && lossless != 0);
-            let pool = shared.unwrap_or(Bytes::ZERO).0;
-            slices.map(|ports| params.slice_buffer().0.checked_sub(all(ports)?)?.checked_sub(pool)).collect()
+            let all = |slice: usize| {
+                let own = rates.iter().enumerate().filter(|(port, _)| params.slice_of(*port, rates.len()) == slice);
+                own.map(|(_, rate)| rate).try_fold(0u64, |sum, rate| sum.checked_add(set_aside(rate)?))
+            };
+            let pool = params.slice_headroom().filter(|_| lossless != 0).unwrap_or(Bytes::ZERO).0;
+            let slices = 0..params.slices.max(1) as usize;
+            slices.map(|slice| params.slice_buffer().0.checked_sub(all(slice)?)?.checked_sub(pool)).collect()
         }
     }
 }
