@@ -6,8 +6,8 @@
 //! ```text
 //! static:   counter > xoff, or headroom in use          -> pause      counter < xon; no headroom in use, and
 //!                                                                     xoff - xon of the pool free             -> resume
-//! dynamic:  beyond reserve >= alpha x free shared, or   -> pause      beyond reserve + xon_offset
-//!           headroom in use                                           <= alpha x free, or nothing beyond
+//! dynamic:  beyond reserve >= alpha x free shared and   -> pause      beyond reserve + xon_offset
+//!           the reserve used, or headroom in use                      <= alpha x free, or nothing beyond
 //!                                                                     the reserve; no headroom in use         -> resume
 //! always:   nothing of the class left from this port    -> resume
 //! ```
@@ -287,11 +287,13 @@ impl Switch {
         }
         // HPCC ns-3 switch-mmu: so many times the free shared memory.
         let (free, beyond) = (seen.free(at.ingress), seen.beyond_reserve(at.ingress, at.class));
-        let limit = free.times(self.at(at.ingress).alpha);
+        let (limit, within_reserve) =
+            (free.times(self.at(at.ingress).alpha), seen.within_reserve(at.ingress, at.class));
         if self.peak_occupancy.observe(beyond, limit) || beyond < limit && free >= Switch::half(seen, at.ingress) {
             cx.watch(of);
         }
-        beyond >= limit || in_headroom
+        // Nobody else can take a reserve: less than that pauses nobody, however little is free. Tomahawk 5 does so (silicon-2026).
+        beyond >= limit && !within_reserve || in_headroom
     }
 
     fn may_resume(&self, cx: &SwitchCx<'_>, at: &Place) -> bool {

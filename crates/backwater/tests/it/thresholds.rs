@@ -86,3 +86,10 @@ fn headrooms_share_a_pool() {
     let switch = "buffer = \"60400 B\"\nreserve = \"600 B\"\nheadroom = \"500 B\"\nheadroom_pool = \"1200 B\"\nheadroom_above = 1.0\n";
     assert_eq!(thresholds(3, 4, 3, switch), [(Some(206), 211), (Some(106), 111), (Some(56), 58)]);
 }
+
+/// Two cells are shared, and taken by the first two groups: the third still has its 6.
+#[test]
+fn a_reserve_is_used_before_a_pause() {
+    let switch = "buffer = \"21400 B\"\nreserve = \"600 B\"\nheadroom = \"500 B\"\nheadroom_above = 1.0\n";
+    assert_eq!(thresholds(3, 4, 3, switch), [(Some(7), 12), (Some(7), 12), (Some(6), 11)]);
+}

@@ -271,6 +271,11 @@ impl Occupancy {
     fn reserve_of(&self, class: Class) -> u64 {
         if self.with_reserve & (1 << class.0) == 0 { 0 } else { self.reserve }
     }
+    /// Returns whether (port, class) has room in its reserve.
+    #[inline(always)]
+    pub fn within_reserve(&self, port: Port, class: Class) -> bool {
+        self.ingress(port, class).0 < self.reserve_of(class)
+    }
     /// Bytes of (port, class) beyond its reserve.
     #[inline(always)]
     pub fn beyond_reserve(&self, port: Port, class: Class) -> Bytes {
