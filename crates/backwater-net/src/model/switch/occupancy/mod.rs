@@ -224,7 +224,7 @@ impl Occupancy {
     pub fn free(&self, port: Port) -> Bytes {
         self.of_ingress(port).map_or(Bytes::MAX, |memory| self.of_port(port, memory))
     }
-    /// What dynamic thresholds at a port are shares of: all that is free, or `alpha_port` times that less what the port holds. (Then a class gets
+    /// The bytes of which dynamic thresholds at a port are shares: all that is free, or `alpha_port` times that less what the port holds. (Then a class gets
     /// `aq (ap (P - all) - own)` in the symbols of sonic-mgmt's `qos_params`.)
     #[inline(always)]
     fn of_port(&self, port: Port, memory: Shared) -> Bytes {
