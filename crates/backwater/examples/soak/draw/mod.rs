@@ -84,6 +84,7 @@ fn switch(dice: &mut Dice, lossless: bool, graph: &Graph) -> Map<String, Json> {
             "headroom_pool",
             "staging",
             "at",
+            "preset",
             "queue_reserve",
             "queue_limit",
             "alpha_port",
