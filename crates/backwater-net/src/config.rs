@@ -423,7 +423,8 @@ pub struct SwitchParams {
         source = "choice: all; SONiC, BUFFER_PG: only priority groups of a profile with a size"
     )]
     pub reserve_classes: Option<Vec<u8>>,
-    /// Memory set aside for each (ingress port, lossless class), used if shared memory is refused.
+    /// Memory set aside for each (ingress port, lossless class), used if shared memory is refused. With `headroom_pool`: the most of it that
+    /// each may use.
     #[param(default = Bytes::ZERO, range_text = "all ports within the buffer", source = "choice; `backwater advise` computes it")]
     pub headroom: Bytes,
     /// With `buffer_per = "switch"`: memory that the headrooms of all ports share, in equal parts for slices. Each (port, class) may use
@@ -447,7 +448,8 @@ pub struct SwitchParams {
     #[param(range_text = "1 B and more", source = "SONiC, BUFFER_PROFILE: static_th of an egress profile")]
     pub queue_limit: Option<Bytes>,
     /// Shared memory: share of an ingress port, as a multiple of the free shared memory. Dynamic thresholds of its classes (`alpha_ingress`,
-    /// `headroom_above`, `pfc.alpha`) are then shares of what is left of it. Absent: shares of the free shared memory.
+    /// `headroom_above`, `pfc.alpha`) are then shares of what is left of it. Only with `buffer_per` = `switch` or `ingress`. Absent: shares
+    /// of the free shared memory.
     #[param(bounds = 0.0.., source = "SONiC, BUFFER_PORT_INGRESS_PROFILE_LIST: Spectrum has thresholds of port and priority group at once")]
     pub alpha_port: Option<f64>,
     /// Shared memory: limit of a lossless (port, class), as a multiple of the free shared memory. Frames beyond it use the headroom, which

@@ -4,7 +4,7 @@
 //! ([`annex_n`]), in bit times.
 
 use super::annex_n::{self, Asked, GAP, Items};
-use super::{Params, Threshold};
+use super::{Params, Threshold, tables};
 use crate::headroom::{cells_of_wire, headroom, headroom_in_cells, unseen};
 use crate::mac_control::{Counter, Signal};
 use backwater_engine::Time;
@@ -37,6 +37,12 @@ pub(super) const FORM: AdviceForm = AdviceForm {
             whole: false,
             default: None,
         },
+        AdviceOption {
+            name: "silicon",
+            help: "A chip of `backwater list silicon`: its vendor's headrooms beside ours. Default: none.",
+            whole: false,
+            default: None,
+        },
         option("model", "simulator: what this simulator needs; standard: 802.1Q's. Default: simulator.", "simulator"),
     ],
     scenario: true,
@@ -51,7 +57,7 @@ pub(super) const FORM: AdviceForm = AdviceForm {
         ineffective: Some(
             "a dynamic threshold moves with the free memory, so that there is no largest xoff: --prove is for static thresholds",
         ),
-        free: &["model"],
+        free: &["model", "silicon"],
     }),
 };
 
@@ -137,7 +143,7 @@ pub(super) fn answer(question: &Question) -> Result<Advice, AdviceError> {
         }
     };
     let moving = question.fact("moving").and_then(Value::as_bool).unwrap_or(false);
-    let mut advice = advice(&Link {
+    let link = Link {
         rate: needed("rate", question.quantity("rate")?)?,
         link_delay: needed("link_delay", question.quantity("link_delay")?)?,
         packet: needed("packet", question.quantity("packet")?)?,
@@ -152,7 +158,11 @@ pub(super) fn answer(question: &Question) -> Result<Advice, AdviceError> {
         most: question.quantity("most_headroom")?,
         moving,
         model,
-    })?;
+    };
+    let mut advice = match question.text("silicon") {
+        Some(chip) => beside_vendor(link, &chip)?,
+        None => advice(&link)?,
+    };
     if moving {
         advice.summary.push(
             "A dynamic threshold moves with the free memory: there is one headroom, and no largest xoff. `--prove` is for static \
@@ -162,6 +172,52 @@ pub(super) fn answer(question: &Question) -> Result<Advice, AdviceError> {
     }
     advice.summary.extend(taken(question));
     Ok(advice)
+}
+
+/// The advice for the cells of a chip, and the headrooms of its vendor at that rate beside those that the model needs for the same cable.
+fn beside_vendor(mut link: Link, chip: &str) -> Result<Advice, AdviceError> {
+    let known = tables::chips();
+    let of_chip: Vec<tables::Entry> = tables::entries().filter(|entry| entry.chip == chip).collect();
+    let Some(first) = of_chip.first() else {
+        let error = AdviceError::new(format!("no headroom of a chip `{chip}` is known")).key("silicon");
+        return Err(error.hint(format!("known for {}", known.join(", "))));
+    };
+    if link.cell == Bytes(1) {
+        link.cell = first.cell;
+    }
+    let mut advice = advice(&link)?;
+    let same_rate: Vec<&tables::Entry> = of_chip.iter().filter(|entry| entry.rate == link.rate).collect();
+    for entry in &same_rate {
+        let own = total(&Link { link_delay: entry.delay(), ..link.clone() })?;
+        let times = entry.headroom.0 as f64 / own.0.max(1) as f64;
+        let name = format!("{}, {} m", entry.table, entry.metres);
+        advice.rows.push(Row::new(
+            &name,
+            entry.headroom,
+            format!("the vendor's; {times:.2} times {own} by this model, with 5 ns a metre"),
+        ));
+    }
+    if same_rate.is_empty() {
+        let mut rates: Vec<String> = of_chip.iter().map(|entry| entry.rate.to_string()).collect();
+        rates.sort_by_key(String::len);
+        rates.dedup();
+        advice.summary.push(format!("No table of {chip} has {}; there are {}.", link.rate, rates.join(", ")));
+    } else {
+        advice.summary.push(
+            "Beyond this model, a vendor's headroom has the chip's own response to a pause and what its pipeline holds; --response \
+             and --model standard count bounds of these."
+                .to_owned(),
+        );
+    }
+    Ok(advice)
+}
+
+/// \[bytes\] The headroom by the model, in cells.
+fn total(q: &Link) -> Result<Bytes, AdviceError> {
+    match q.model {
+        Model::Simulator => Ok(headroom_in_cells(by_length(q), q.packet, q.gap, q.cell)),
+        Model::Standard => Ok(cells_of_wire(items(q)?.bytes(), Bytes(GAP), q.cell)),
+    }
 }
 
 /// The model of the headroom.
@@ -238,6 +294,19 @@ fn advice(question: &Link) -> Result<Advice, AdviceError> {
     }
 }
 
+/// \[bytes\] The headroom in this simulator, by length.
+fn by_length(q: &Link) -> Bytes {
+    // The formula itself, for any length of PFC frame; the tests compare it with the mechanism's own.
+    let signal = if q.frameless { Signal::Ideal } else { Signal::Timed };
+    if q.frameless || q.control_packet.0 == u64::from(backwater_net::packet::Control::MIN_FRAME) {
+        return headroom(q.rate, q.link_delay, q.packet, q.gap, q.response, signal);
+    }
+    let frame = q.rate.time_for(q.packet + q.gap);
+    let window = frame + q.rate.time_for(q.control_packet + q.gap) + q.link_delay * 2 + q.response;
+    let meanwhile = u128::from(window.0) * u128::from(q.packet.0) / u128::from(frame.0.max(1));
+    Bytes(meanwhile as u64) + q.packet * 2
+}
+
 fn simulator(q: &Link) -> Result<Advice, AdviceError> {
     let gap = q.gap;
     let frame = q.rate.time_for(q.packet + gap);
@@ -248,12 +317,7 @@ fn simulator(q: &Link) -> Result<Advice, AdviceError> {
     let stop = blocking + pause + q.link_delay + q.response;
     let window = stop + q.link_delay;
     let meanwhile = Bytes((u128::from(window.0) * u128::from(q.packet.0) / u128::from(frame.0.max(1))) as u64);
-    // The formula itself, for any length of PFC frame; the tests compare it with the mechanism's own.
-    let signal = if q.frameless { Signal::Ideal } else { Signal::Timed };
-    let total = match q.frameless || q.control_packet.0 == u64::from(backwater_net::packet::Control::MIN_FRAME) {
-        true => headroom(q.rate, q.link_delay, q.packet, gap, q.response, signal),
-        false => meanwhile + q.packet * 2,
-    };
+    let by_length = by_length(q);
     let time = |size: Bytes, what: &str| match q.frameless {
         true => "no frame tells of a pause (signal = \"ideal\")".to_owned(),
         false => format!("({size} + {gap}{what}) x 8 / {}", q.rate),
@@ -268,7 +332,6 @@ fn simulator(q: &Link) -> Result<Advice, AdviceError> {
         Row::new("sent meanwhile", meanwhile, format!("{window} / {frame} x {}", q.packet)),
         Row::new("last frame", q.packet, "begun just before the stop"),
     ];
-    let by_length = total;
     let total = headroom_in_cells(by_length, q.packet, gap, q.cell);
     rows.extend(headrooms(q, by_length, "sum of the three", total));
     let mut problems = Vec::new();
@@ -300,7 +363,8 @@ fn headrooms(q: &Link, by_length: Bytes, formula: &str, in_cells: Bytes) -> Vec<
     vec![Row::new("by length", by_length, formula), Row::new("headroom", in_cells, short)]
 }
 
-fn standard(q: &Link) -> Result<Advice, AdviceError> {
+/// The items of the standard; an error for a rate without bounds.
+fn items(q: &Link) -> Result<Items, AdviceError> {
     // A response of zero means the bound: no equipment reacts at once.
     let given = Some(q.response).filter(|time| *time > Time::ZERO);
     let asked = Asked {
@@ -311,7 +375,7 @@ fn standard(q: &Link) -> Result<Advice, AdviceError> {
         response: given,
         interface: q.interface,
     };
-    let items = Items::of(&asked).map_err(|lacking| {
+    Items::of(&asked).map_err(|lacking| {
         let options: Vec<String> = lacking.iter().map(|name| format!("--{name}")).collect();
         let error =
             AdviceError::new(format!("no bound of {} is known for {}", lacking.join(" and "), q.rate)).key("rate");
@@ -320,7 +384,12 @@ fn standard(q: &Link) -> Result<Advice, AdviceError> {
             annex_n::known_rates(),
             options.join(" and ")
         ))
-    })?;
+    })
+}
+
+fn standard(q: &Link) -> Result<Advice, AdviceError> {
+    let given = Some(q.response).filter(|time| *time > Time::ZERO);
+    let items = items(q)?;
     let why = given.map_or_else(|| "bound of IEEE 802.3 annex 31B.3.7".to_owned(), |time| format!("{time}, as given"));
     let interfaces = match q.interface {
         Some(time) => format!("2 x {time}, as given"),

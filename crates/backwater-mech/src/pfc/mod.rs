@@ -49,6 +49,7 @@ mod advice;
 pub mod annex_n;
 mod config;
 mod feeders;
+mod tables;
 pub mod watchdog;
 
 pub use config::{Action, Params, Threshold};

@@ -330,7 +330,7 @@ fn switches(resolved: &Resolved, shapes: &[SwitchShape]) -> Result<(), ScenarioE
         if params.alpha_port.is_some()
             && !(params.architecture == Architecture::SharedMemory && params.buffer_per.is_carved())
         {
-            let reason = format!("ports of {} have no shares of a memory", shape.name);
+            let reason = format!("{} has no shared memory of which its ports could have a share", shape.name);
             let hint =
                 "architecture = \"shared-memory\" with buffer_per = \"switch\" or \"ingress\", or leave out alpha_port";
             return Err(resolved.error(&key("alpha_port"), reason).hint(hint));
@@ -350,11 +350,15 @@ fn switches(resolved: &Resolved, shapes: &[SwitchShape]) -> Result<(), ScenarioE
         let frame = max_frame(resolved).in_cells(params.cell);
         let rates: Vec<Rate> = shape.ports.iter().map(|port| port.rate).collect();
         if shared_memory(params, &rates, lossless).is_none() {
+            let headroom = match params.headroom_pool {
+                Some(pool) => format!("the headroom pool ({pool})"),
+                None => format!("headrooms ({} a lossless class)", params.headroom),
+            };
             let reason = format!(
-                "reserves ({} a class) and headrooms ({} a lossless class) of {} exceed its buffer ({})",
-                params.reserve, params.headroom, shape.name, params.buffer
+                "reserves ({} a class) and {headroom} of {} exceed its buffer ({})",
+                params.reserve, shape.name, params.buffer
             );
-            let hint = "they are set aside for each ingress port; make the buffer larger, or reserve less";
+            let hint = "they are set aside, reserves for each ingress port; make the buffer larger, or reserve less";
             return Err(resolved.error(&key("buffer"), reason).hint(hint));
         }
         if params.victim == Victim::Either && !params.may_give_way() {
