@@ -81,7 +81,7 @@ pub struct CongestionPoint {
 #[backwater_derive::hooks]
 impl SwitchSide for CongestionPoint {
     /// q <= Kmin: P = 0. An average moves with every packet.
-    fn levels(&self, _: &Occupancy, of: Account) -> Levels {
+    fn levels(&self, seen: &Occupancy, of: Account) -> Levels {
         let Account::Egress(port, _) = of else { return Levels::NONE };
         let (longest, kmin) =
             (self.peaks[usize::from(port.0)], self.thresholds[usize::from(port.0)].map(|(kmin, _)| kmin));
@@ -89,7 +89,7 @@ impl SwitchSide for CongestionPoint {
         match self.mode {
             Mode::Averaged => Levels::ALL,
             Mode::Enqueue => Levels::above(most),
-            Mode::Dequeue => Levels::left((most + Bytes(1)).saturating_sub(self.own)),
+            Mode::Dequeue => Levels::left((most + Bytes(1)).saturating_sub(seen.in_whole_cells(self.own))),
         }
     }
 
@@ -100,7 +100,7 @@ impl SwitchSide for CongestionPoint {
         }
         let mut q = cx.seen().egress(at.egress, at.queue);
         if self.mode == Mode::Averaged {
-            q = self.joined(at, q.saturating_sub(pkt.bytes()), cx.now());
+            q = self.joined(at, q.saturating_sub(cx.seen().counted(pkt)), cx.now());
         }
         self.mark(cx, at, q, pkt);
     }
@@ -110,10 +110,10 @@ impl SwitchSide for CongestionPoint {
         if self.mode == Mode::Enqueue {
             return;
         }
-        let own = if self.params.count_departing { Bytes::ZERO } else { pkt.bytes() };
+        let own = if self.params.count_departing { Bytes::ZERO } else { cx.seen().counted(pkt) };
         let mut q = cx.seen().egress(at.egress, at.queue).saturating_sub(own);
         if self.mode == Mode::Averaged {
-            let last = cx.seen().egress(at.egress, at.queue) <= pkt.bytes();
+            let last = cx.seen().egress(at.egress, at.queue) <= cx.seen().counted(pkt);
             q = self.left(at, last, cx.now());
         }
         self.mark(cx, at, q, pkt);

@@ -121,7 +121,7 @@ impl LinkSide for Writer {
             }
             return;
         };
-        let queued = cx.seen().egress_port(from.port).saturating_sub(pkt.bytes());
+        let queued = cx.seen().egress_port(from.port).saturating_sub(cx.seen().counted(pkt));
         match self {
             Writer::Int(multi) => {
                 // HPCC's INT: ts, txBytes, qLen and B of the egress port.

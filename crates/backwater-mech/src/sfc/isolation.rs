@@ -158,7 +158,7 @@ impl Isolation {
             return None;
         }
         let isolation_queue = cx.isolation_queue(isolated.number);
-        let held = self.held(cx, at.ingress, at.class) + pkt.bytes();
+        let held = self.held(cx, at.ingress, at.class) + cx.seen().counted(pkt);
         // held + packet > Tf: fall back to PFC (SFC proxy contribution 2025).
         if held > self.threshold && !self.held_peers.contains(&(at.ingress, at.class)) {
             self.held_peers.push((at.ingress, at.class));
@@ -199,7 +199,7 @@ impl Isolation {
     fn pace(&mut self, cx: &mut SwitchCx<'_>, at: &Place, pkt: &Packet, rate: Rate) {
         let key = self.key(pkt, at.class);
         let Some(isolated) = key.and_then(|key| self.isolation_queues.get_mut(&key)) else { return };
-        isolated.backlog = isolated.backlog.saturating_sub(pkt.bytes());
+        isolated.backlog = isolated.backlog.saturating_sub(cx.seen().counted(pkt));
         if isolated.backlog != Bytes::ZERO {
             let gate = Gate::IsolationQueue(cx.isolation_queue(isolated.number));
             isolated.next = cx.now().after(rate.time_for(pkt.bytes()));

@@ -12,7 +12,7 @@ use super::isolated::IsolatedBytes;
 use crate::config::{Architecture, BufferPer, SwitchParams};
 use crate::model::hooks::levels::{Account, Levels};
 use crate::model::hooks::place::{IsolationQueue, Place};
-use crate::model::packet::{CLASSES, Class, Port, Queue};
+use crate::model::packet::{CLASSES, Class, Packet, Port, Queue};
 use crate::units::{Bytes, Rate};
 use counts::{Counts, Shared};
 
@@ -155,6 +155,17 @@ impl Occupancy {
     #[inline(always)]
     pub(crate) fn in_cells(&self, size: u32) -> u32 {
         Bytes(size.into()).in_cells(self.cell).0 as u32
+    }
+
+    /// Bytes that accounts count for a frame of this length.
+    pub fn in_whole_cells(&self, size: Bytes) -> Bytes {
+        size.in_cells(self.cell)
+    }
+
+    /// Bytes that accounts count for a packet: its whole cells.
+    #[inline(always)]
+    pub fn counted(&self, pkt: &Packet) -> Bytes {
+        pkt.bytes().in_cells(self.cell)
     }
 
     /// Bytes that arrived by `port` in `class` and have not left.
