@@ -545,7 +545,7 @@ impl SwitchParams {
 
     /// Classes that have a reserve, a bit each.
     pub fn reserved_classes(&self) -> u8 {
-        self.reserve_classes.as_ref().map_or(u8::MAX, |classes| class_bits(classes))
+        self.reserve_classes.as_ref().map_or(u8::MAX, class_bits)
     }
 
     /// Memory that the reserves of so many ports take.

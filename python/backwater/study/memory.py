@@ -32,14 +32,15 @@ def _port(run: Observed, host: str) -> dict[str, Any]:
     rows = run.run.ports.filter(pc.field("peer") == host).to_pylist()
     if len(rows) != 1:
         raise NotThereError(f"{len(rows)} ports lead to {host}")
-    return rows[0]  # type: ignore[no-any-return]
+    return rows[0]
 
 
 def _frame_ps(run: Observed, host: str, rate_bps: int) -> Fraction:
     """Return the time that a data frame of a host takes on a link, with its gap."""
     sent = run.run.ports.filter(pc.field("node") == host).to_pylist()[0]
     size = Fraction(sent["tx_bytes"], sent["tx_frames"])
-    return (size + size_bytes(run.run.scenario["packet"]["gap"])) * BITS * PS_PER_S / rate_bps
+    gap = size_bytes(run.run.scenario["packet"]["gap"])
+    return (size + gap) * Fraction(BITS * int(PS_PER_S), rate_bps)
 
 
 def _pauses(run: Observed, port: dict[str, Any]) -> Iterator[tuple[int, bool]]:
