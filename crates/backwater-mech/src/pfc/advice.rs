@@ -198,9 +198,8 @@ fn beside_vendor(mut link: Link, chip: &str) -> Result<Advice, AdviceError> {
         ));
     }
     if same_rate.is_empty() {
-        let mut rates: Vec<String> = of_chip.iter().map(|entry| entry.rate.to_string()).collect();
-        rates.sort_by_key(String::len);
-        rates.dedup();
+        let rates: std::collections::BTreeSet<Rate> = of_chip.iter().map(|entry| entry.rate).collect();
+        let rates: Vec<String> = rates.iter().map(Rate::to_string).collect();
         advice.summary.push(format!("No table of {chip} has {}; there are {}.", link.rate, rates.join(", ")));
     } else {
         advice.summary.push(

@@ -75,6 +75,9 @@ pub struct Switch {
     receiver: Receiver,
     #[state(within)]
     watchdog: Option<Box<Watchdog>>,
+    /// \[bytes\] the longest data frame
+    #[state(fixed)]
+    max_frame: Bytes,
     /// number of pauses requested
     pauses: u64,
     peak_occupancy: PeakOccupancy,
@@ -288,12 +291,13 @@ impl Switch {
         }
         // HPCC ns-3 switch-mmu: so many times the free shared memory.
         let (free, beyond) = (seen.free(at.ingress), seen.beyond_reserve(at.ingress, at.class));
-        let (limit, within_reserve) =
-            (free.times(self.at(at.ingress).alpha), seen.within_reserve(at.ingress, at.class));
+        let limit = free.times(self.at(at.ingress).alpha);
+        let within_reserve = seen.within_reserve(at.ingress, at.class, self.max_frame);
         if self.peak_occupancy.observe(beyond, limit) || beyond < limit && free >= Switch::half(seen, at.ingress) {
             cx.watch(of);
         }
-        // Nobody else can take a reserve: less than that pauses nobody, however little is free. Tomahawk 5 does so (silicon-2026).
+        // Nobody else can take a reserve: while a frame fits into it, nobody is paused, however little is free. Tomahawk 5 does so
+        // (silicon-2026).
         beyond >= limit && !within_reserve || in_headroom
     }
 
@@ -446,6 +450,7 @@ impl Mechanism for Pfc {
             feeders: Feeders::default(),
             counter: params.counter,
             receiver: Receiver::new(params.class_bits().into(), ports, params.response),
+            max_frame: shape.max_frame,
             pauses: 0,
             peak_occupancy: PeakOccupancy::new(params.xoff()),
             watchdog: params.watchdog.map(|detect| {

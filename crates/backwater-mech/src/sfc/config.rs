@@ -194,13 +194,17 @@ pub(super) fn check(params: &Params, cx: &CheckCx<'_>) -> Vec<Finding> {
             BufferPer::Switch | BufferPer::Egress | BufferPer::Queue => "the buffer",
         };
         let buffer = switch.buffer_of(params.class_bits());
+        let isolating = match params.isolation_per {
+            IsolationPer::Port => switch.memory_of(params.class_bits()),
+            IsolationPer::Switch => buffer,
+        };
         if params.at_source == AtSource::Isolation
             && shape.ports.iter().any(|port| port.host.is_some())
-            && params.isolation_threshold >= buffer
+            && params.isolation_threshold >= isolating
             && params.class_bits() & !cx.kept != 0
         {
             let reason = format!(
-                "{} is not below the buffer of {} ({buffer}), and no PFC pauses the class there: what waits is dropped before its host is \
+                "{} is not below the buffer of {} ({isolating}), and no PFC pauses the class there: what waits is dropped before its host is \
                  paused",
                 params.isolation_threshold, shape.name
             );

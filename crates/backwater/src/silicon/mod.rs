@@ -36,7 +36,7 @@ pub(crate) const CHIPS: &[Preset] = &[
     chip!(
         "trident3",
         "Broadcom BCM56870. qos_params.td3, Arista-7050CX3-32S-C32: cells, guaranteed cells of groups (18) and queues (7), alpha 2^0, memory of \
-         ingress_lossless_pool with headroom. Inferred: alpha_egress"
+         ingress_lossless_pool with headroom; egress_lossy_profile: alpha 2^3"
     ),
     chip!(
         "spectrum",

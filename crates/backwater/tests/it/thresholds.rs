@@ -92,4 +92,7 @@ fn headrooms_share_a_pool() {
 fn a_reserve_is_used_before_a_pause() {
     let switch = "buffer = \"21400 B\"\nreserve = \"600 B\"\nheadroom = \"500 B\"\nheadroom_above = 1.0\n";
     assert_eq!(thresholds(3, 4, 3, switch), [(Some(7), 12), (Some(7), 12), (Some(6), 11)]);
+    // Half a cell of a reserve takes no frame: five cells are used before the pause.
+    let less = switch.replace("reserve = \"600 B\"", "reserve = \"550 B\"").replace("21400 B", "19800 B");
+    assert_eq!(thresholds(3, 4, 3, &less)[2].0, Some(5));
 }

@@ -226,7 +226,8 @@ impl Occupancy {
     pub fn headroom_rests(&self, port: Port, class: Option<Class>, room: Bytes) -> bool {
         let uses = |class: u8| self.in_headroom(port, Class(class)) > Bytes::ZERO;
         self.limits.is_empty()
-            || self.free(port) >= room && !class.map_or_else(|| (0..8).any(uses), |class| uses(class.0))
+            || self.of_ingress(port).is_none_or(|memory| Bytes(memory.free()) >= room)
+                && !class.map_or_else(|| (0..8).any(uses), |class| uses(class.0))
     }
     /// Free shared memory of the pool to which a frame at `port` would be charged, as seen from its ingress; with `alpha_port`, what is left
     /// of the port's share. [`Bytes::MAX`] for unlimited
@@ -282,10 +283,10 @@ impl Occupancy {
     fn reserve_of(&self, class: Class) -> u64 {
         if self.with_reserve & (1 << class.0) == 0 { 0 } else { self.reserve }
     }
-    /// Returns whether (port, class) has room in its reserve.
+    /// Returns whether the reserve of (port, class) has room for a frame of this length.
     #[inline(always)]
-    pub fn within_reserve(&self, port: Port, class: Class) -> bool {
-        self.ingress(port, class).0 < self.reserve_of(class)
+    pub fn within_reserve(&self, port: Port, class: Class, frame: Bytes) -> bool {
+        (self.ingress(port, class) + frame.in_cells(self.cell)).0 <= self.reserve_of(class)
     }
     /// Bytes of (port, class) beyond its reserve.
     #[inline(always)]
