@@ -89,7 +89,8 @@ impl Pausing {
     }
 }
 
-/// Compares thresholds with each switch's buffer, or with that of each slice. Too little headroom is fatal only where the scenario promises losslessness.
+/// Compares thresholds with each switch's buffer, or with that of each slice. Too little headroom is fatal only where the scenario promises
+/// losslessness.
 pub(crate) fn headroom_findings(pausing: &Pausing, cx: &CheckCx<'_>) -> Vec<Finding> {
     for (whole, shape, switch) in cx.memories() {
         let shape = &*shape;

@@ -176,11 +176,10 @@ pub(super) fn answer(question: &Question) -> Result<Advice, AdviceError> {
 
 /// The advice for the cells of a chip, and the headrooms of its vendor at that rate beside those that the model needs for the same cable.
 fn beside_vendor(mut link: Link, chip: &str) -> Result<Advice, AdviceError> {
-    let known = tables::chips();
     let of_chip: Vec<tables::Entry> = tables::entries().filter(|entry| entry.chip == chip).collect();
     let Some(first) = of_chip.first() else {
         let error = AdviceError::new(format!("no headroom of a chip `{chip}` is known")).key("silicon");
-        return Err(error.hint(format!("known for {}", known.join(", "))));
+        return Err(error.hint(format!("known for {}", tables::chips().join(", "))));
     };
     if link.cell == Bytes(1) {
         link.cell = first.cell;
@@ -293,6 +292,30 @@ fn advice(question: &Link) -> Result<Advice, AdviceError> {
     }
 }
 
+/// The time from the frame that passes `xoff` to the stop, and what is sent meanwhile.
+struct Window {
+    /// A frame of the longest length on the wire.
+    frame: Time,
+    /// The frame before the PFC frame.
+    blocking: Time,
+    pause: Time,
+    all: Time,
+    meanwhile: Bytes,
+}
+
+impl Window {
+    fn of(q: &Link) -> Window {
+        let frame = q.rate.time_for(q.packet + q.gap);
+        let (blocking, pause) = match q.frameless {
+            true => (Time::ZERO, Time::ZERO),
+            false => (frame, q.rate.time_for(q.control_packet + q.gap)),
+        };
+        let all = blocking + pause + q.link_delay + q.response + q.link_delay;
+        let meanwhile = u128::from(all.0) * u128::from(q.packet.0) / u128::from(frame.0.max(1));
+        Window { frame, blocking, pause, all, meanwhile: Bytes(meanwhile as u64) }
+    }
+}
+
 /// \[bytes\] The headroom in this simulator, by length.
 fn by_length(q: &Link) -> Bytes {
     // The formula itself, for any length of PFC frame; the tests compare it with the mechanism's own.
@@ -300,22 +323,12 @@ fn by_length(q: &Link) -> Bytes {
     if q.frameless || q.control_packet.0 == u64::from(backwater_net::packet::Control::MIN_FRAME) {
         return headroom(q.rate, q.link_delay, q.packet, q.gap, q.response, signal);
     }
-    let frame = q.rate.time_for(q.packet + q.gap);
-    let window = frame + q.rate.time_for(q.control_packet + q.gap) + q.link_delay * 2 + q.response;
-    let meanwhile = u128::from(window.0) * u128::from(q.packet.0) / u128::from(frame.0.max(1));
-    Bytes(meanwhile as u64) + q.packet * 2
+    Window::of(q).meanwhile + q.packet * 2
 }
 
 fn simulator(q: &Link) -> Result<Advice, AdviceError> {
     let gap = q.gap;
-    let frame = q.rate.time_for(q.packet + gap);
-    let (blocking, pause) = match q.frameless {
-        true => (Time::ZERO, Time::ZERO),
-        false => (frame, q.rate.time_for(q.control_packet + gap)),
-    };
-    let stop = blocking + pause + q.link_delay + q.response;
-    let window = stop + q.link_delay;
-    let meanwhile = Bytes((u128::from(window.0) * u128::from(q.packet.0) / u128::from(frame.0.max(1))) as u64);
+    let Window { frame, blocking, pause, all: window, meanwhile } = Window::of(q);
     let by_length = by_length(q);
     let time = |size: Bytes, what: &str| match q.frameless {
         true => "no frame tells of a pause (signal = \"ideal\")".to_owned(),

@@ -154,10 +154,11 @@ impl Occupancy {
     /// \[bytes\] that accounts count for a frame of this length: its whole cells.
     #[inline(always)]
     pub(crate) fn in_cells(&self, size: u32) -> u32 {
-        Bytes(size.into()).in_cells(self.cell).0 as u32
+        self.in_whole_cells(Bytes(size.into())).0 as u32
     }
 
     /// Bytes that accounts count for a frame of this length.
+    #[inline(always)]
     pub fn in_whole_cells(&self, size: Bytes) -> Bytes {
         size.in_cells(self.cell)
     }
@@ -165,7 +166,7 @@ impl Occupancy {
     /// Bytes that accounts count for a packet: its whole cells.
     #[inline(always)]
     pub fn counted(&self, pkt: &Packet) -> Bytes {
-        pkt.bytes().in_cells(self.cell)
+        self.in_whole_cells(pkt.bytes())
     }
 
     /// Bytes that arrived by `port` in `class` and have not left.
@@ -286,7 +287,7 @@ impl Occupancy {
     /// Returns whether the reserve of (port, class) has room for a frame of this length.
     #[inline(always)]
     pub fn within_reserve(&self, port: Port, class: Class, frame: Bytes) -> bool {
-        (self.ingress(port, class) + frame.in_cells(self.cell)).0 <= self.reserve_of(class)
+        (self.ingress(port, class) + self.in_whole_cells(frame)).0 <= self.reserve_of(class)
     }
     /// Bytes of (port, class) beyond its reserve.
     #[inline(always)]
