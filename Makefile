@@ -12,13 +12,15 @@ PYTHON ?= $(shell command -v python3.11 || command -v python3)
 VENV := .venv
 BIN := $(VENV)/bin
 CARGO := cargo
-# The profile of the core in .venv. Benches and wheels use a release.
-PROFILE := local
 # The output of a build is shown only if it fails.
 LOGGED = > $(VENV)/build.log 2>&1 || { cat $(VENV)/build.log; exit 1; }
 # One interpreter for every build, so that cargo does not rebuild the binding between them.
 export PYO3_PYTHON := $(CURDIR)/$(BIN)/python
 export VIRTUAL_ENV := $(CURDIR)/$(VENV)
+# What make compiles is compiled once: for the core of .venv, for lints and for tests. One unit a crate takes three quarters of the time of
+# many, which are for whoever changes a crate and runs cargo by hand.
+export CARGO_PROFILE_DEV_CODEGEN_UNITS := 1
+export CARGO_INCREMENTAL := 0
 export PIP_DISABLE_PIP_VERSION_CHECK := 1
 # Build machines often set it. Tests start hundreds of interpreters, and without bytecode each of them compiles all libraries.
 unexport PYTHONDONTWRITEBYTECODE
@@ -78,12 +80,12 @@ JOBS := $(shell echo $$(( $$(getconf _NPROCESSORS_ONLN 2>/dev/null || echo 2) + 
 test: $(VENV)/built
 	@$(MAKE) --no-print-directory --jobs=$(JOBS) --output-sync=target test-rust lint-python test-python
 
-# Clippy compiles the examples, and the tests of the binding are in Python. A recipe with + shares make's jobs with its compilers.
-TESTED := --workspace --exclude backwater-binding --exclude backwater-python
+# Clippy compiles the examples. All crates are named, so that features are those of the core in .venv, and other people's crates are not
+# compiled again. A recipe with + shares make's jobs with its compilers.
 .PHONY: test-rust
 test-rust: lint-rust
-	+$(CARGO) test $(TESTED) --lib --tests --quiet
-	+$(CARGO) test $(TESTED) --doc --quiet
+	+$(CARGO) test --workspace --tests --quiet
+	+$(CARGO) test --workspace --doc --quiet
 
 .PHONY: test-python
 test-python: $(VENV)/built tools
@@ -101,14 +103,12 @@ tools:
 lint: $(VENV)/built
 	@$(MAKE) --no-print-directory --jobs=$(JOBS) --output-sync=target lint-rust lint-python
 
-# It uses the profile of .venv, for which macros and C code of dependencies are compiled already.
 .PHONY: lint-rust
 lint-rust: $(VENV)/built
 	+$(CARGO) fmt --all --check
-	+$(CARGO) clippy --workspace --all-targets --features backwater/jemalloc --profile $(PROFILE) --quiet -- -D warnings
-	+$(CARGO) check --package backwater-wire --no-default-features --profile $(PROFILE) --quiet
-	+$(CARGO) check --manifest-path crates/backwater-wire/fuzz/Cargo.toml --target-dir target --no-default-features --locked --quiet
-	+RUSTDOCFLAGS="-D warnings" $(CARGO) doc --workspace --no-deps --profile $(PROFILE) --quiet
+	+$(CARGO) clippy --workspace --all-targets --features backwater/jemalloc --quiet -- -D warnings
+	+$(CARGO) check --package backwater-wire --no-default-features --quiet
+	+RUSTDOCFLAGS="-D warnings" $(CARGO) doc --workspace --no-deps --quiet
 
 .PHONY: lint-python
 lint-python: $(VENV)/built
@@ -203,8 +203,8 @@ fuzz:
 	@command -v cargo-fuzz >/dev/null || { \
 		echo "error: cargo-fuzz is missing" >&2; \
 		echo "hint: cargo install cargo-fuzz; it needs a nightly compiler: rustup toolchain install nightly" >&2; exit 1; }
-	cd crates/backwater-wire && $(CARGO) +nightly fuzz build
-	cd crates/backwater-wire && $(CARGO) +nightly fuzz list | xargs -P 2 -I TARGET $(CARGO) +nightly fuzz run TARGET -- \
+	cd crates/backwater-wire && $(CARGO) +nightly fuzz build --features libfuzzer
+	cd crates/backwater-wire && $(CARGO) +nightly fuzz list | xargs -P 2 -I TARGET $(CARGO) +nightly fuzz run --features libfuzzer TARGET -- \
 		-max_total_time=$(FUZZ_SECONDS) -timeout=10 -print_final_stats=1
 
 # The package in .venv is the tree itself, so only the compiled part is built. Compilers and pip run in parallel.
@@ -213,7 +213,7 @@ $(VENV)/built: requirements.lock $(RUST_SOURCES) | $(VENV)/bin/python
 		echo "error: cargo is missing; Backwater's core is written in Rust (1.95 or later)" >&2; \
 		echo "hint: install Rust and see that cargo is on the PATH" >&2; exit 1; }
 	@$(MAKE) --no-print-directory --jobs=2 $(VENV)/installed $(VENV)/compiled
-	@$(BIN)/maturin develop --profile $(PROFILE) $(LOGGED)
+	@$(BIN)/maturin develop $(LOGGED)
 	@touch $@
 
 $(VENV)/installed: requirements.lock | $(VENV)/bin/maturin
@@ -223,7 +223,7 @@ $(VENV)/installed: requirements.lock | $(VENV)/bin/maturin
 
 $(VENV)/compiled: $(RUST_SOURCES) | $(VENV)/bin/maturin
 	@echo "compiling the core (four minutes the first time on two cores; $(VENV)/build.log)"
-	@$(BIN)/maturin build --profile $(PROFILE) --out $(VENV)/compiled.wheel $(LOGGED)
+	@$(BIN)/maturin build --out $(VENV)/compiled.wheel $(LOGGED)
 	@rm -r $(VENV)/compiled.wheel
 	@touch $@
 
@@ -259,5 +259,5 @@ lock: $(VENV)/bin/python
 
 .PHONY: clean
 clean:
-	rm -rf target playground/dist crates/backwater-wire/fuzz/target $(VENV) $(DOCS_VENV) dist .mypy_cache .pytest_cache .ruff_cache .hypothesis
+	rm -rf target playground/dist $(VENV) $(DOCS_VENV) dist .mypy_cache .pytest_cache .ruff_cache .hypothesis
 	find python -name '__pycache__' -prune -exec rm -rf {} + -o -name '*.so' -delete

@@ -236,24 +236,9 @@ impl Database {
     }
 }
 
-/// Returns whether at most two changed, missing or additional octets turn a name into another, and half of it stays.
+/// Returns whether at most two changed, missing or additional characters turn a name into another, and half of it stays.
 fn alike(one: &str, other: &str) -> bool {
-    let (one, other) = (one.as_bytes(), other.as_bytes());
-    if one.len().abs_diff(other.len()) > 2 {
-        return false;
-    }
-    // Row by row the least number of changes between a beginning of one and each beginning of the other.
-    let mut row: Vec<usize> = (0..=other.len()).collect();
-    for (at, own) in one.iter().enumerate() {
-        let mut before = row.clone();
-        before[0] = at + 1;
-        for (place, octet) in other.iter().enumerate() {
-            let changed = row[place] + usize::from(own != octet);
-            before[place + 1] = changed.min(row[place + 1] + 1).min(before[place] + 1);
-        }
-        row = before;
-    }
-    row.last().is_some_and(|changes| *changes <= 2.min(one.len() / 2))
+    one.len().abs_diff(other.len()) <= 2 && strsim::levenshtein(one, other) <= 2.min(one.len() / 2)
 }
 
 /// Returns whether a file is a configuration database or a part of one.
