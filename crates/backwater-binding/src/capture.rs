@@ -23,7 +23,7 @@ use std::path::PathBuf;
 /// `path`: the file.
 /// `ports`: entries separated by commas: `all`, a tier (`leaf`: all ports of all leaves), a node (all its ports),
 /// `node/port`, or `node:peer` (the ports of a node that lead to that peer).
-/// `kinds`: some of data, ack, control (all except these two), pause, pfc, cnm, cim, sfcm, bcn, cnp, uet, other; by
+/// `kinds`: some of data, ack, control (all except these two), pause, pfc, cnm, cim, sfcm, sfc_pause, bcn, cnp, uet, other; by
 /// default all.
 /// `classes`: classes of frames, 0 to 7, or those that a MAC control frame pauses; by default all.
 /// `snap`: how much of each frame is kept, from "14 B" to "262144 B", which is the default.

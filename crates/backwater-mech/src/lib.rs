@@ -30,6 +30,7 @@ mod recorded;
 pub mod red;
 pub mod registry;
 pub mod sfc;
+pub mod sfc_tofino2;
 pub mod spray;
 pub mod stack;
 // No unit test runs a network, so those of this crate need not compile the stage again.

@@ -1,7 +1,7 @@
 //! Common parts of 802.3 PAUSE and 802.1Qbb PFC: obeying a MAC control frame, and sending such frames.
 
 use backwater_engine::Time;
-use backwater_net::hooks::{Awaits, Fate, Ineffective, LinkCx, LinkSide, Margin, NicSide, PauseStyle, Token};
+use backwater_net::hooks::{Awaits, CheckCx, Fate, Ineffective, LinkCx, LinkSide, Margin, NicSide, PauseStyle, Token};
 use backwater_net::packet::{CLASSES, Control, Port, Queue};
 use backwater_net::pause::PauseRequest;
 use backwater_net::{Bytes, Rate};
@@ -39,6 +39,14 @@ impl Signal {
             Signal::OnOff | Signal::Ideal => Ineffective::all(&["quanta"], "signal", "signal = \"timed\""),
         }
     }
+}
+
+/// A port merges the pauses of all mechanisms into one, and signals that in one way. Returns a mechanism that signals in another kind of
+/// way than `style`, and the name of a switch.
+pub(crate) fn differing_signal<'a>(style: PauseStyle, cx: &CheckCx<'a>) -> Option<(&'static str, &'a str)> {
+    let kind = |style: PauseStyle| (style.quanta.is_some(), style.framed);
+    let (other, _) = cx.styles.iter().find(|(_, other)| kind(*other) != kind(style))?;
+    Some((other, &cx.switches.first()?.name))
 }
 
 /// Bytes that a pause threshold applies to.

@@ -25,4 +25,5 @@ crate::own::with_own! {
     llr => crate::llr::Llr,
     bbr => crate::bbr::Bbr,
     prototype => crate::prototype::Prototype,
+    sfc_tofino2 => crate::sfc_tofino2::SfcTofino2,
 }

@@ -14,6 +14,7 @@ use crate::pause::Pause;
 use crate::pfc::Pfc;
 use crate::qcn::{CnTag, Cnm};
 use crate::roce::{Aeth, Bth, BthLayout, Cnp, Reth, opcode};
+use crate::sfc_pause::SfcPause;
 use crate::sfcm::Sfcm;
 use crate::uet::{self, Uet};
 use crate::{Emit, Error, Parse};
@@ -91,6 +92,8 @@ pub enum Message<'a> {
     Cim(Cim<'a>),
     /// Source Flow Control message.
     Sfcm(Sfcm<'a>),
+    /// Pause message of Source Flow Control as it is shipped in Tofino 2.
+    SfcPause(SfcPause),
     /// BCN message.
     Bcn(Bcn<'a>),
     /// LLDP, with the TLVs of this crate that it holds.
@@ -125,8 +128,8 @@ pub enum Message<'a> {
 
 impl Message<'_> {
     /// All results of [`Message::name`].
-    pub const NAMES: [&'static str; 13] =
-        ["data", "ack", "pause", "pfc", "cnm", "cim", "sfcm", "bcn", "lldp", "cnp", "uet", "other", "broken"];
+    pub const NAMES: [&'static str; 14] =
+        ["data", "ack", "pause", "pfc", "cnm", "cim", "sfcm", "sfc_pause", "bcn", "lldp", "cnp", "uet", "other", "broken"];
 
     /// Returns a short name, as in tables. A packet of RoCEv2 is `cnp`, `ack` (opcode 0x11), or `data`. A packet of UET
     /// is `data` (a request), `ack` (an ACK or NACK), or `uet` (a control packet).
@@ -139,6 +142,7 @@ impl Message<'_> {
             Message::Cnm(_) => "cnm",
             Message::Cim(_) => "cim",
             Message::Sfcm(_) => "sfcm",
+            Message::SfcPause(_) => "sfc_pause",
             Message::Bcn(_) => "bcn",
             Message::Lldp(..) => "lldp",
             Message::Cnp(_) => "cnp",
@@ -278,6 +282,7 @@ impl<'a> Frame<'a> {
             ROCE_PORT => roce(payload, usize::from(header.length())),
             uet::PORT => self::uet(payload, usize::from(header.length())),
             port if port == numbers.sfcm && Sfcm::fits(payload) => Sfcm::parse(payload).map(Message::Sfcm),
+            SfcPause::PORT if SfcPause::fits(payload) => SfcPause::parse(payload).map(Message::SfcPause),
             port if port == numbers.cim && Cim::fits(payload) => Cim::parse(payload).map(Message::Cim),
             _ => Ok(Message::Other),
         }

@@ -27,6 +27,7 @@
 //! | PFC | [`pfc`] | IEEE 802.3 annex 31D (802.1Qbb) | all |
 //! | CN-TAG, CNM | [`qcn`] | IEEE 802.1Q clause 33 (802.1Qau) | all; position of the priority and the unit of 64 octets from memory |
 //! | CIM | [`cim`] | IEEE 802.1Qcz clause 49 | the set of fields; not the first two octets |
+//! | SFC pause of Tofino 2 | [`sfc_pause`] | p4lang/open-p4studio, 2025 | all; that the version is 0 follows from its never being set |
 //! | SFCM | [`sfcm`] | P802.1Qdw, draft | nothing is published: this project's choice |
 //! | BCN message, RLT tag | [`bcn`] | Bergamasco, 2005 to 2007 | the set of fields; the octets are this project's choice |
 //! | LLDP TLVs for CN and CI | [`lldp`] | IEEE 802.1Q annex D | CN all; CI the set of fields |
@@ -61,6 +62,7 @@ pub mod qcn;
 pub mod roce;
 #[cfg(feature = "std")]
 pub mod sample;
+pub mod sfc_pause;
 pub mod sfcm;
 pub mod uet;
 

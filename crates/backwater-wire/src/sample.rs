@@ -11,6 +11,7 @@ use crate::pause::Pause;
 use crate::pfc::Pfc;
 use crate::qcn::{CnTag, Cnm};
 use crate::roce::{Aeth, Bth, Cnp, Reth, opcode};
+use crate::sfc_pause::SfcPause;
 use crate::sfcm::{Scope, Sfcm};
 use crate::uet::{self, Ack, CcState, Control, Nack, Request, Sack};
 use crate::{Emit, Error};
@@ -97,6 +98,9 @@ pub fn frames() -> Result<Vec<(&'static str, Vec<u8>)>, Error> {
         "SFCM over IPv6, resume of a flow by a proxy",
         packet(V6, DSCP_CS6 << 2, Sfcm::PORT, &octets(&resume)?, false),
     )?;
+
+    let pause = SfcPause { dscp: 26, duration_us: 319 };
+    add("SFC pause of Tofino 2", packet(V4, 1 << 2, SfcPause::PORT, &octets(&pause)?, false))?;
 
     let bcn = Bcn { mild: false, severe: true, cpid, q_off: -375, q_delta: 24, frame: &sampled[..64] };
     add("BCN", link(OTHER, SWITCH, None, ether_type::LOCAL_EXPERIMENTAL, &octets(&bcn)?))?;

@@ -90,6 +90,12 @@ pub fn keys() -> &'static [String] {
     })
 }
 
+/// What is known of each of [`keys`].
+fn explained() -> &'static [(&'static String, Explain)] {
+    static EXPLAINED: OnceLock<Vec<(&String, Explain)>> = OnceLock::new();
+    EXPLAINED.get_or_init(|| keys().iter().filter_map(|key| Some((key, explain(key).ok()?))).collect())
+}
+
 fn collect(at: &At, out: &mut Vec<String>) {
     for name in at.names() {
         let Some(child) = at.child(name) else { continue };
@@ -307,8 +313,8 @@ fn unknown(asked: &str, at: &At, rest: &[&str]) -> ScenarioError {
     let key = if at.path.is_empty() { asked } else { plain.as_str() };
     let near = nearest(key, same_name.clone()).or_else(|| same_name.next());
     let near = near.or_else(|| nearest(key, all.iter().map(String::as_str)));
-    let holders: Vec<&String> =
-        all.iter().filter(|key| at.path.is_empty() && explain(key).is_ok_and(|about| about.has_value(asked))).collect();
+    let of_root = explained().iter().filter(|_| at.path.is_empty());
+    let holders: Vec<&String> = of_root.filter(|(_, about)| about.has_value(asked)).map(|(key, _)| *key).collect();
     let hint = match near {
         _ if !holders.is_empty() => {
             let named: Vec<String> = holders.iter().map(|key| format!("`{key}`")).collect();

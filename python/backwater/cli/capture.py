@@ -52,7 +52,7 @@ class Capturing:
             metavar="KIND,...",
             rich_help_panel=PANEL,
             help="Only these kinds of frames: data, ack, control (all but these two), or a kind of "
-            "control: pause, pfc, cnm, cim, sfcm, bcn, cnp, uet, other.",
+            "control: pause, pfc, cnm, cim, sfcm, sfc_pause, bcn, cnp, uet, other.",
         ),
     ] = None
     classes: Annotated[

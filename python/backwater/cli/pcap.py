@@ -27,7 +27,7 @@ app = typer.Typer(
 
 # The names that `Message::name` of the crate backwater-wire returns.
 KINDS = (
-    *("data", "ack", "pause", "pfc", "cnm", "cim", "sfcm", "bcn", "lldp", "cnp"),
+    *("data", "ack", "pause", "pfc", "cnm", "cim", "sfcm", "sfc_pause", "bcn", "lldp", "cnp"),
     *("uet", "other", "broken"),
 )
 # Most frames of a capture are of these kinds: they are counted, and shown only on request.
@@ -326,6 +326,7 @@ SUMMARIES: dict[str, Callable[[dict[str, Any]], str]] = {
     ),
     "cim": lambda fields: "no longer isolate" if fields["delete"] else "isolate",
     "sfcm": _sfcm,
+    "sfc_pause": lambda fields: f"DSCP {fields['dscp']} for {fields['duration_us']} us",
     "bcn": lambda fields: (
         f"Qoff {fields['q_off_64_bytes']} x 64 B, Qdelta {fields['q_delta_64_bytes']} x 64 B "
         f"by {fields['cpid']}" + (" (severe)" if fields["severe"] else "")
@@ -341,7 +342,7 @@ SUMMARIES: dict[str, Callable[[dict[str, Any]], str]] = {
 
 @app.command()
 def dissector() -> int:
-    """Print the path of a Wireshark script for CNM, CN-TAG, CIM, SFCM, BCN, LLDP CI TLV and UET."""
+    """Print the path of a Wireshark script for CNM, CN-TAG, CIM, SFCM, SFC pause, BCN, LLDP CI TLV and UET."""
     path = Path(__file__).parents[1] / "wireshark" / "backwater.lua"
     sys.stdout.write(f"{path}\n")
     plugins = "~/.local/lib/wireshark/plugins"

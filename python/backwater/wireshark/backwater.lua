@@ -3,6 +3,7 @@
 --   CNM, CN-TAG        IEEE 802.1Q clause 33 (802.1Qau)
 --   CIM                IEEE 802.1Qcz-2023 clause 49: layer 2, layer 3; one in the format of a CNM is shown as a CNM
 --   SFCM               IEEE P802.1Qdw (draft, without a published encoding: that of Backwater)
+--   SFC pause          Source Flow Control as it is shipped in Tofino 2 (p4lang/open-p4studio, 2025)
 --   BCN, RLT tag       Bergamasco, 2005 to 2007 (published fields in Backwater's encoding)
 --   LLDP CI TLV        IEEE 802.1Q annex D.2.15 (the width of the address family is Backwater's)
 --   UET                Ultra Ethernet: RUD request, ACK, NACK, control packet; only if Wireshark (before 4.6) has no dissector of its own
@@ -273,6 +274,30 @@ function sfcm.dissector(tvb, pinfo, root)
     if item then add_flow(item, packet) end
     pinfo.cols.info = pause == 0 and "Source flow control: resume"
         or string.format("Source flow control: pause for %d ns", pause)
+end
+
+-- SFC pause of Tofino 2 ------------------------------------------------------------------------------------------------
+
+local SFC_PAUSE_PORT = 1674
+local sfc_pause = Proto("sfc_pause", "Source Flow Control Pause (Tofino 2)")
+local sfc_pause_fields = {
+    version = ProtoField.uint8("sfc_pause.version", "Version", base.DEC),
+    dscp = ProtoField.uint8("sfc_pause.dscp", "DSCP of the packet", base.DEC),
+    duration = ProtoField.uint16("sfc_pause.duration", "Duration (us)", base.DEC),
+}
+local sfc_pause_wrong = experts("sfc_pause")
+sfc_pause.fields, sfc_pause.experts = sfc_pause_fields, sfc_pause_wrong
+
+function sfc_pause.dissector(tvb, pinfo, root)
+    local zero = begins(tvb, 0, 1, function(octet) return octet:uint() == 0 end)
+    if not zero or not begins(tvb, 1, 1, function(octet) return octet:uint() <= 63 end) then return DECLINED end
+    pinfo.cols.protocol = "SFC"
+    local tree = root:add(sfc_pause, tvb(0, math.min(18, tvb:captured_len())))
+    if not enough(tree, sfc_pause_wrong, tvb, 18) then return end
+    tree:add(sfc_pause_fields.version, tvb(0, 1))
+    tree:add(sfc_pause_fields.dscp, tvb(1, 1))
+    tree:add(sfc_pause_fields.duration, tvb(2, 2))
+    pinfo.cols.info = string.format("Source flow control: pause DSCP %d for %d us", tvb(1, 1):uint(), tvb(2, 2):uint())
 end
 
 -- BCN ------------------------------------------------------------------------------------------------------------------
@@ -571,6 +596,7 @@ local function follow(proto, preference, places)
 end
 
 if not udp_ports:get_dissector(UET_PORT) then udp_ports:add(UET_PORT, uet) end
+udp_ports:add(SFC_PAUSE_PORT, sfc_pause)
 follow(cim, "port", udp_ports)
 follow(sfcm, "port", udp_ports)
 follow(bcn, "ethertype", ethertypes)

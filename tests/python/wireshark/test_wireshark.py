@@ -90,6 +90,7 @@ SFCM = {
     "sfcm.cpid": "cpid",
     "sfcm.length": "encapsulated_bytes",
 }
+SFC_PAUSE = {"sfc_pause.dscp": "dscp", "sfc_pause.duration": "duration_us"}
 BCN = {
     "bcn.mild": "mild",
     "bcn.severe": "severe",
@@ -248,10 +249,10 @@ def known_to_script(found: dict[str, str], frame: Frame) -> int:
             count += 1
             value = frame[ours]
             assert (found[theirs] if isinstance(value, str) else number(found[theirs])) == value
-    tables = {"cnm": CNM, "cim": CIM, "sfcm": SFCM, "bcn": BCN}
+    tables = {"cnm": CNM, "cim": CIM, "sfcm": SFCM, "sfc_pause": SFC_PAUSE, "bcn": BCN}
     if kind in tables:
         count += same(found, tables[kind], frame)
-        if fields["flow"] is not None:
+        if fields.get("flow") is not None:
             *addresses, source_port, port = (found[name] for name in FLOW)
             source, destination = addresses[:2] if addresses[0] else addresses[2:]
             ports = (f":{source_port}", f":{port}") if port else ("", "")
@@ -277,7 +278,7 @@ OWN = [
     *("infiniband.reserved", *CNPV, *READY, *HEAD),
 ]
 WITH_SCRIPT = [
-    *(*OWN, "cntag.flow", "bcn_rlt.cpid", *CNM, *CIM, *SFCM, *BCN, *CI, *FLOW, *UET),
+    *(*OWN, "cntag.flow", "bcn_rlt.cpid", *CNM, *CIM, *SFCM, *SFC_PAUSE, *BCN, *CI, *FLOW, *UET),
     *("sfcm.class_mode", "sfcm.flow_mode", "sfcm.type", "lldp_ci.queue_map"),
     *("lldp_ci.ipv4", "lldp_ci.ipv6"),
 ]
@@ -333,6 +334,7 @@ def test_a_frame_of_each_format(tshark: str, tmp_path: Path) -> None:
         "cnm": 3 * len(CNM) + 2 * flow + 1,
         "cim": 3 * (len(CIM) + flow),
         "sfcm": 2 * len(SFCM) + flow,
+        "sfc_pause": len(SFC_PAUSE),
         "bcn": len(BCN) + flow,
         "lldp": 16 + len(CI),
     }

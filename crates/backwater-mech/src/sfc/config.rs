@@ -1,7 +1,7 @@
 //! The parameters of Source Flow Control, and their checks.
 
 use crate::headroom::refresh_finding;
-use crate::mac_control::Signal;
+use crate::mac_control::{Signal, differing_signal};
 use backwater_derive::parameters;
 use backwater_engine::Time;
 use backwater_net::config::BufferPer;
@@ -223,12 +223,9 @@ pub(super) fn check(params: &Params, cx: &CheckCx<'_>) -> Vec<Finding> {
     findings
 }
 
-/// A port merges the pauses of all mechanisms into one, and signals that in one way.
+/// A port signals the pauses of all mechanisms in one way.
 fn signal_finding(params: &Params, cx: &CheckCx<'_>) -> Option<Finding> {
-    let kind = |style: PauseStyle| (style.quanta.is_some(), style.framed);
-    let own = kind(params.signal.style(params.quanta));
-    let (other, _) = cx.styles.iter().find(|(_, style)| kind(*style) != own)?;
-    let name = &cx.switches.first()?.name;
+    let (other, name) = differing_signal(params.signal.style(params.quanta), cx)?;
     Some(Finding {
         fatal: true,
         key: "signal",

@@ -11,6 +11,7 @@ use backwater_wire::pause::Pause;
 use backwater_wire::pfc::Pfc;
 use backwater_wire::qcn::{CnTag, Cnm};
 use backwater_wire::roce::{Aeth, Bth, Cnp, Reth, icrc};
+use backwater_wire::sfc_pause::SfcPause;
 use backwater_wire::sfcm::{Scope, Sfcm};
 use backwater_wire::uet::{self, Ack, CcState, Control, Nack, Request, Sack, Uet};
 use backwater_wire::{Emit, Error, Parse};
@@ -108,6 +109,7 @@ proptest! {
     fn sfcm(scope in prop_oneof![Just(Scope::Class), Just(Scope::Flow), Just(Scope::Open)], by_proxy: bool, dscp in 0u8..64,
             ecn in 0u8..4, priority in 0u8..8, pause_time: u32, depth: u32, cpid in cpid(), packet in vec(any::<u8>(), 0..100)) {
         round!(Sfcm { scope, by_proxy, dscp, ecn, priority, pause_time, depth, cpid, packet: &packet });
+        round!(SfcPause { dscp, duration_us: pause_time as u16 });
     }
 
     #[test]
@@ -185,7 +187,7 @@ proptest! {
     #[test]
     fn nothing_panics(octets in vec(any::<u8>(), 0..200)) {
         let _ = (Pause::parse(&octets), Pfc::parse(&octets), Cnm::parse(&octets), CnTag::parse(&octets), Cim::parse(&octets));
-        let _ = (Sfcm::parse(&octets), Bcn::parse(&octets), RateLimitedTag::parse(&octets), CnTlv::parse(&octets), CiTlv::parse(&octets));
+        let _ = (SfcPause::parse(&octets), Sfcm::parse(&octets), Bcn::parse(&octets), RateLimitedTag::parse(&octets), CnTlv::parse(&octets), CiTlv::parse(&octets));
         let _ = (Bth::parse(&octets), Cnp::parse(&octets), Aeth::parse(&octets), Reth::parse(&octets), icrc(&octets));
         let _ = Uet::parse(&octets);
         let _ = Frame::parse(&octets, &Numbers::default());

@@ -66,8 +66,8 @@ fn unknown(graph: &Graph, part: &str, ends: &[Vec<PortEnd>]) -> ScenarioError {
 
 /// Words for [`Filter::kinds`]: values of `Message::name` of the capture for frames of a run, and `control` for everything but data and its
 /// acknowledgements.
-pub const KINDS: [&str; 12] =
-    ["data", "ack", "control", "pause", "pfc", "cnm", "cim", "sfcm", "bcn", "cnp", "uet", "other"];
+pub const KINDS: [&str; 13] =
+    ["data", "ack", "control", "pause", "pfc", "cnm", "cim", "sfcm", "sfc_pause", "bcn", "cnp", "uet", "other"];
 
 /// The selection of frames; an empty part selects all.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]

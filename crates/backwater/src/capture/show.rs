@@ -123,6 +123,9 @@ fn fields(message: &Message<'_>) -> Vec<(&'static str, Value)> {
             ("flow", flow_of_msdu(cim.msdu)),
             ("encapsulated_bytes", number(cim.msdu.len() as i64)),
         ],
+        Message::SfcPause(pause) => {
+            vec![("dscp", number(pause.dscp.into())), ("duration_us", number(pause.duration_us.into()))]
+        }
         Message::Sfcm(sfcm) => vec![
             ("stops", Value::Text(scope(sfcm.scope).to_owned())),
             ("by_proxy", Value::Flag(sfcm.by_proxy)),

@@ -1,0 +1,153 @@
+//! The parameters of Tofino 2's Source Flow Control, and their checks.
+
+use super::arithmetic::{CELL, Speed, cells};
+use super::tor::FRAMED;
+use super::wire::SIZE;
+use crate::mac_control::differing_signal;
+use crate::sfc::Points;
+use backwater_net::packet::class_bits;
+use backwater_net::prelude::*;
+use schemars::JsonSchema;
+use serde::{Deserialize, Serialize};
+
+/// \[bytes\] The unit of the ghost thread's threshold: 4 cells.
+const UNIT: Bytes = Bytes(4 * CELL.0);
+
+/// The program's treatment of ports at 200 and 400 Gb/s.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
+#[serde(rename_all = "kebab-case")]
+pub enum FastPorts {
+    /// As its code has it: cells are divided by 64, and messages keep DSCP 0.
+    Shipped,
+    /// As its comment has it: cells are divided by 128 and 256, and messages have their DSCP.
+    Repaired,
+}
+
+/// Parameters of Source Flow Control as it is shipped in Tofino 2.
+#[parameters]
+#[derive(Clone, Debug)]
+pub struct Params {
+    /// Length of an egress queue from which on packets cause messages. It is counted in units of 4 cells, 704 B, and rounded down.
+    #[param(
+        symbol = "qdepth_threshold", range = UNIT.., up_to = "below the buffer",
+        source = "open-p4studio 2025, sfc_ghost.p4: qlength[17:2] >= qdepth_threshold", why = "the unit is 4 cells of 176 B"
+    )]
+    pub threshold: Bytes,
+    /// Queue length for which a duration aims. Absent: half of `threshold`.
+    #[param(
+        symbol = "target_qdepth", range = Bytes::ZERO..=threshold,
+        source = "open-p4studio 2025, sfc_trigger.p4; half: choice, as in [sfc]", why = "a pause ends when the queue has fallen to the target"
+    )]
+    pub target: Option<Bytes>,
+    /// Time in which a pair of hosts gets at most one message for a DSCP. A new epoch begins with the first packet after its end.
+    #[param(
+        symbol = "suppression_epoch_duration", default = Time::us(10), range = Time::us(1)..,
+        source = "open-p4studio 2025; 10 us: choice, the program's tests have 2 s for a slow model of the chip", why = "the chip's clock counts microseconds"
+    )]
+    pub epoch: Time,
+    /// Bits of a hash by which a filter is addressed.
+    #[param(
+        symbol = "SFC_SUPPRESSION_FILTER_WIDTH", unit = "bits", default = 16, range = 1..=16,
+        source = "a constant of the build that open-p4studio does not give; 16: choice, all bits of its hashes", why = "the hashes have 16 bits"
+    )]
+    pub filter_width: u8,
+    /// Time from a packet's arrival until its copy is a message that joins its queue: mirroring, and a second pass of the pipeline.
+    #[param(default = Time::ns(600), range = Time::ZERO.., source = "choice: about a pass of the pipeline")]
+    pub recirculation: Time,
+    /// Durations and class of messages from ports at 200 and 400 Gb/s: `shipped`, or `repaired` to what the program's comment says.
+    #[param(default = FastPorts::Shipped, source = "open-p4studio 2025, sfc_trigger.p4")]
+    pub fast_ports: FastPorts,
+    /// Which egress queues are congestion points: those `to-hosts`, or `all`.
+    #[param(default = Points::ToHosts, source = "choice, as in [sfc]: incast is seen at the last hop")]
+    pub points: Points,
+    /// Traffic classes whose packets may cause a message, each 0 to 7.
+    #[param(
+        symbol = "classify_sfc", default = vec![3], each = 0..=7, source = "choice: RoCEv2 deployments commonly use 3", why = "there is no such class"
+    )]
+    pub classes: Vec<u8>,
+    /// Class of messages, 0 to 7.
+    #[param(
+        symbol = "sfc_pause_packet_dscp", default = 7, range = 0..=7, source = "choice: served first",
+        why = "there is no such class, and 7 is served first"
+    )]
+    pub message_class: u8,
+    /// Classes in which a switch recognises messages, each 0 to 7. In others they are datagrams that nobody reads.
+    #[param(
+        symbol = "TcSignalEnabled", default = vec![0, 7], each = 0..=7,
+        source = "open-p4studio 2025; 0: choice, without which no message from a port at 200 or 400 Gb/s has an effect", why = "there is no such class"
+    )]
+    pub signal_classes: Vec<u8>,
+}
+
+impl Params {
+    /// `qdepth_threshold`, in units of 4 cells.
+    pub(super) fn threshold_units(&self) -> u32 {
+        (self.threshold.0 / UNIT.0).min(u64::from(u16::MAX)) as u32
+    }
+
+    /// `target_qdepth`.
+    pub(super) fn target_cells(&self) -> u32 {
+        cells(self.target.unwrap_or(Bytes(self.threshold.0 / 2)))
+    }
+
+    /// Classes that may be paused, a bit each.
+    pub(super) fn class_bits(&self) -> u8 {
+        class_bits(&self.classes)
+    }
+}
+
+/// Returns its effects on others and its needs.
+pub(super) fn profile(params: &Params) -> Profile {
+    let own = params.class_bits();
+    Profile {
+        pauses: own.into(),
+        classes: own | class_bits(&[params.message_class, 0]),
+        longest_message: Bytes(SIZE.into()),
+        one_link: true,
+        ..Profile::default()
+    }
+}
+
+/// Checks what no range of a single parameter can express.
+pub(super) fn check(params: &Params, cx: &CheckCx<'_>) -> Vec<Finding> {
+    let mut findings = Vec::new();
+    for (shape, switch) in cx.switches.iter().zip(cx.switch_params) {
+        let speed = |port: &PortShape| Speed::of(port.rate);
+        let concerned = || shape.ports.iter().filter(|port| params.points == Points::All || port.host.is_some());
+        if let Some(port) = concerned().find(|port| speed(port).is_none()) {
+            findings.push(Finding {
+                fatal: true,
+                key: "threshold",
+                reason: format!("{} has a port of {}, for which the program has no arithmetic", shape.name, port.rate),
+                hint: "ports of 25, 50, 100, 200 or 400 Gb/s; or [sfc]".into(),
+            });
+            break;
+        }
+        let buffer = switch.buffer_of(params.class_bits());
+        if params.threshold >= buffer {
+            let reason = format!("{} is not below the buffer of {} ({buffer}): loss comes before any message", params.threshold, shape.name);
+            findings.push(Finding { fatal: true, key: "threshold", reason, hint: "lower it; is it KB or KiB?".into() });
+            break;
+        }
+        if switch.cell != CELL {
+            let reason = format!("{} counts memory in cells of {}, and the program in cells of {CELL}", shape.name, switch.cell);
+            findings.push(Finding::warning("threshold", reason, "cell = \"176 B\" in [switch]"));
+            break;
+        }
+    }
+    let fast = |shape: &SwitchShape| shape.ports.iter().filter_map(|port| Speed::of(port.rate)).any(Speed::is_fast);
+    let own_class = if params.fast_ports == FastPorts::Shipped && cx.switches.iter().any(fast) { 0 } else { params.message_class };
+    if class_bits(&params.signal_classes) & (1 << own_class) == 0 {
+        let reason = format!("messages travel in class {own_class}, in which no switch recognises them");
+        findings.push(Finding::warning("signal_classes", reason, format!("add {own_class}")));
+    }
+    if let Some((other, name)) = differing_signal(FRAMED, cx) {
+        findings.push(Finding {
+            fatal: true,
+            key: "threshold",
+            reason: format!("{name} would signal pauses of one port by timed frames, and for [{other}] differently"),
+            hint: format!("{other}.signal = \"timed\""),
+        });
+    }
+    findings
+}
