@@ -128,8 +128,22 @@ pub enum Message<'a> {
 
 impl Message<'_> {
     /// All results of [`Message::name`].
-    pub const NAMES: [&'static str; 14] =
-        ["data", "ack", "pause", "pfc", "cnm", "cim", "sfcm", "sfc_pause", "bcn", "lldp", "cnp", "uet", "other", "broken"];
+    pub const NAMES: [&'static str; 14] = [
+        "data",
+        "ack",
+        "pause",
+        "pfc",
+        "cnm",
+        "cim",
+        "sfcm",
+        "sfc_pause",
+        "bcn",
+        "lldp",
+        "cnp",
+        "uet",
+        "other",
+        "broken",
+    ];
 
     /// Returns a short name, as in tables. A packet of RoCEv2 is `cnp`, `ack` (opcode 0x11), or `data`. A packet of UET
     /// is `data` (a request), `ack` (an ACK or NACK), or `uet` (a control packet).

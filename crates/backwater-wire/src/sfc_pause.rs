@@ -75,8 +75,7 @@ impl Emit for SfcPause {
         if self.dscp > 63 {
             return Err(Error::field(NAME, "DSCP", 1, self.dscp.into(), "0 to 63"));
         }
-        let layout =
-            Layout { version: 0, dscp: self.dscp, duration_us: U16::new(self.duration_us), padding: [0; 14] };
+        let layout = Layout { version: 0, dscp: self.dscp, duration_us: U16::new(self.duration_us), padding: [0; 14] };
         write(NAME, octets, &[raw(&layout)], 0)
     }
 }

@@ -2,13 +2,24 @@
 //!
 //! The values of 25, 50 and 100 Gb/s are in `sfc_trigger.p4` and, with the limits, in `lib_sfc.py`.
 
-use super::config::FastPorts;
 use backwater_net::{Bytes, Rate};
+use schemars::JsonSchema;
+use serde::{Deserialize, Serialize};
+
+/// The program's treatment of ports at 200 and 400 Gb/s.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
+#[serde(rename_all = "kebab-case")]
+pub enum FastPorts {
+    /// As its code has it: cells are divided by 64, and messages keep DSCP 0.
+    Shipped,
+    /// As its comment has it: cells are divided by 128 and 256, and messages have their DSCP.
+    Repaired,
+}
 
 /// \[bytes\] of a cell of Tofino 2.
 pub(super) const CELL: Bytes = Bytes(176);
 
-/// What a port's rate decides.
+/// The constants of a port's rate.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) struct Speed {
     /// `do_calc_cells_to_pause_*`: q_drain_length, which is in 8 cells, is shifted right by so much.
@@ -92,10 +103,18 @@ mod tests {
             let shipped = speed(gbps).duration_us(10_000, FastPorts::Shipped);
             (gbps, shipped, speed(gbps).duration_us(10_000, FastPorts::Repaired), speed(gbps).quanta(shipped))
         });
-        let expected =
-            [(25, 625, 625, 30_000), (50, 312, 312, 29_952), (100, 156, 156, 29_952), (200, 156, 78, 59_904), (400, 156, 39, 65_535)];
+        let expected = [
+            (25, 625, 625, 30_000),
+            (50, 312, 312, 29_952),
+            (100, 156, 156, 29_952),
+            (200, 156, 78, 59_904),
+            (400, 156, 39, 65_535),
+        ];
         assert_eq!(table, expected);
-        assert_eq!((speed(100).duration_us(63, FastPorts::Shipped), speed(100).duration_us(64, FastPorts::Shipped)), (0, 1));
+        assert_eq!(
+            (speed(100).duration_us(63, FastPorts::Shipped), speed(100).duration_us(64, FastPorts::Shipped)),
+            (0, 1)
+        );
         assert_eq!(Speed::of(Rate::gbps(800)), None);
     }
 

@@ -1,27 +1,17 @@
 //! The parameters of Tofino 2's Source Flow Control, and their checks.
 
-use super::arithmetic::{CELL, Speed, cells};
-use super::tor::FRAMED;
+use super::arithmetic::{CELL, FastPorts, Speed, cells};
 use super::wire::SIZE;
 use crate::mac_control::differing_signal;
 use crate::sfc::Points;
 use backwater_net::packet::class_bits;
 use backwater_net::prelude::*;
-use schemars::JsonSchema;
-use serde::{Deserialize, Serialize};
 
 /// \[bytes\] The unit of the ghost thread's threshold: 4 cells.
 const UNIT: Bytes = Bytes(4 * CELL.0);
 
-/// The program's treatment of ports at 200 and 400 Gb/s.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
-#[serde(rename_all = "kebab-case")]
-pub enum FastPorts {
-    /// As its code has it: cells are divided by 64, and messages keep DSCP 0.
-    Shipped,
-    /// As its comment has it: cells are divided by 128 and 256, and messages have their DSCP.
-    Repaired,
-}
+/// Frames of PFC, each with its own quanta.
+pub(super) const FRAMED: PauseStyle = PauseStyle { quanta: Some(u16::MAX), framed: true };
 
 /// Parameters of Source Flow Control as it is shipped in Tofino 2.
 #[parameters]
@@ -125,18 +115,23 @@ pub(super) fn check(params: &Params, cx: &CheckCx<'_>) -> Vec<Finding> {
         }
         let buffer = switch.buffer_of(params.class_bits());
         if params.threshold >= buffer {
-            let reason = format!("{} is not below the buffer of {} ({buffer}): loss comes before any message", params.threshold, shape.name);
+            let reason = format!(
+                "{} is not below the buffer of {} ({buffer}): loss comes before any message",
+                params.threshold, shape.name
+            );
             findings.push(Finding { fatal: true, key: "threshold", reason, hint: "lower it; is it KB or KiB?".into() });
             break;
         }
         if switch.cell != CELL {
-            let reason = format!("{} counts memory in cells of {}, and the program in cells of {CELL}", shape.name, switch.cell);
+            let reason =
+                format!("{} counts memory in cells of {}, and the program in cells of {CELL}", shape.name, switch.cell);
             findings.push(Finding::warning("threshold", reason, "cell = \"176 B\" in [switch]"));
             break;
         }
     }
     let fast = |shape: &SwitchShape| shape.ports.iter().filter_map(|port| Speed::of(port.rate)).any(Speed::is_fast);
-    let own_class = if params.fast_ports == FastPorts::Shipped && cx.switches.iter().any(fast) { 0 } else { params.message_class };
+    let own_class =
+        if params.fast_ports == FastPorts::Shipped && cx.switches.iter().any(fast) { 0 } else { params.message_class };
     if class_bits(&params.signal_classes) & (1 << own_class) == 0 {
         let reason = format!("messages travel in class {own_class}, in which no switch recognises them");
         findings.push(Finding::warning("signal_classes", reason, format!("add {own_class}")));

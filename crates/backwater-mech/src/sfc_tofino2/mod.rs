@@ -45,11 +45,12 @@ mod trigger;
 mod wire;
 
 use crate::sfc::Points;
+pub use arithmetic::FastPorts;
 use backwater_net::prelude::*;
-pub use config::{FastPorts, Params};
+pub use config::Params;
 use std::any::TypeId;
-use tor::Tor;
 pub use tor::EndStation;
+use tor::Tor;
 use trigger::Trigger;
 use wire::Message;
 pub use wire::PAUSE;
@@ -115,7 +116,8 @@ pub enum SfcTofino2 {}
 impl Mechanism for SfcTofino2 {
     const NAME: &'static str = "sfc_tofino2";
     const DEFINED_BY: &'static str = "p4lang/open-p4studio (2025-02-26), switch-p4-16";
-    const SUMMARY: &'static str = "Source Flow Control as it is shipped in Tofino 2: pauses by PFC, suppressed per pair of hosts, without resume";
+    const SUMMARY: &'static str =
+        "Source Flow Control as it is shipped in Tofino 2: pauses by PFC, suppressed per pair of hosts, without resume";
     const INACTIVE: &'static str = "never paused a source";
     const FRAMES: &'static [&'static str] = &[PAUSE];
     const MESSAGE: TypeId = TypeId::of::<Message>();
@@ -141,7 +143,7 @@ impl Mechanism for SfcTofino2 {
     }
 
     fn pause_style(_: &Params) -> Option<PauseStyle> {
-        Some(tor::FRAMED)
+        Some(config::FRAMED)
     }
 
     fn switch(params: &Params, shape: &SwitchShape) -> Option<Program> {

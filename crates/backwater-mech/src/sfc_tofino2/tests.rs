@@ -163,8 +163,7 @@ fn a_host_obeys_pfc_and_no_message() {
     assert_eq!(host.on_mac_control(&mut bench.cx().links(), Port(0), &frame), Fate::Consumed);
     let gate = NicGate::Class(C3);
     assert_eq!(bench.actions(), [NicAction::Shut(OWNER, gate), NicAction::Arm(OWNER, Time::ns(5120), 3)]);
-    let message =
-        Message { duration_us: 9, dscp: Dscp::of(C3), travels: Class(0) }.frame(FlowRef { slot: 0, tag: 0 });
+    let message = Message { duration_us: 9, dscp: Dscp::of(C3), travels: Class(0) }.frame(FlowRef { slot: 0, tag: 0 });
     assert_eq!(host.on_control(&mut bench.cx(), &message), Fate::Consumed);
     assert_eq!(bench.actions(), []);
 }

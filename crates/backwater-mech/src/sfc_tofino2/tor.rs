@@ -1,15 +1,12 @@
 //! `EgressSfcPacket` at the source's ToR, and the host behind it.
 
 use super::arithmetic::Speed;
-use super::config::Params;
+use super::config::{FRAMED, Params};
 use super::wire::Message;
 use crate::mac_control::Receiver;
 use backwater_net::packet::class_bits;
 use backwater_net::pause::quanta_time;
 use backwater_net::prelude::*;
-
-/// Frames of PFC, each with its own quanta.
-pub(super) const FRAMED: PauseStyle = PauseStyle { quanta: Some(u16::MAX), framed: true };
 
 /// Ports to hosts are those that the program marks as *server*.
 pub(super) struct Tor {

@@ -1,7 +1,7 @@
 //! `IngressSfcPrepare`, `IngressSfcTrigger` and the register of `EgressSfc`: the congestion point.
 
-use super::arithmetic::{CELL, Speed, cells};
-use super::config::{FastPorts, Params};
+use super::arithmetic::{CELL, FastPorts, Speed, cells};
+use super::config::Params;
 use super::suppression::Suppression;
 use super::wire::Message;
 use backwater_net::prelude::*;
