@@ -1,6 +1,6 @@
 //! The two conversions of `EgressSfc`: cells of a queue to microseconds, and microseconds to quanta of PFC.
 //!
-//! The values of 25, 50 and 100 Gb/s are in `sfc_trigger.p4` and, with the limits, in `lib_sfc.py`.
+//! The values of 25, 50 and 100 Gb/s are in `sfc_trigger.p4`, and the limits in `lib_sfc.py`.
 
 use backwater_net::{Bytes, Rate};
 use schemars::JsonSchema;
@@ -82,17 +82,19 @@ mod tests {
         Speed::of(Rate::gbps(gbps)).expect("a rate of the program")
     }
 
-    /// reference: `1000 / (512 x rate)` quanta a microsecond, and 25, 50 and 100 Gb/s in `TestSfcPauseTime` and `TestPfcPauseQuota`, whose
-    /// registers are 1, 16, 256, 4096 and 65536 in units of 8 cells.
+    /// The registers of the program's tests (1, 16, 256 and 4096 cells, `SfcSignalTimeConversion`) by its code: bits 3 to 18, then 1 to 3 further.
+    /// The tests expect 8 times as much, the cells shifted by 1, 2 and 3: they contradict the code, and its comment, which divides by 16 to 64.
     #[test]
-    fn values_of_the_programs_tests() {
-        for (gbps, shift, factor, limit) in [(25, 1, 48, 1200), (50, 2, 96, 700), (100, 3, 192, 320)] {
-            for drain in [1u32, 16, 256, 4096, 65535] {
-                let us = speed(gbps).duration_us(drain << 3, FastPorts::Shipped);
-                assert_eq!(u32::from(us), drain >> shift, "{gbps} Gb/s, {drain}");
-                let exact = u32::from(us) * factor;
-                assert_eq!(u32::from(speed(gbps).quanta(us)), if us >= limit { 0xffff } else { exact });
+    fn values_of_the_programs_code() {
+        for (gbps, durations, factor, limit) in
+            [(25, [0, 1, 16, 256], 48, 1200), (50, [0, 0, 8, 128], 96, 700), (100, [0, 0, 4, 64], 192, 320)]
+        {
+            let found = [1, 16, 256, 4096].map(|cells| speed(gbps).duration_us(cells, FastPorts::Shipped));
+            assert_eq!(found, durations, "{gbps} Gb/s");
+            for us in [0, 1, 64, limit - 1] {
+                assert_eq!(u32::from(speed(gbps).quanta(us)), u32::from(us) * factor);
             }
+            assert_eq!([limit, u16::MAX].map(|us| speed(gbps).quanta(us)), [u16::MAX; 2]);
         }
     }
 

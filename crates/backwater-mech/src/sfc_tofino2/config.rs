@@ -4,6 +4,7 @@ use super::arithmetic::{CELL, FastPorts, Speed, cells};
 use super::wire::SIZE;
 use crate::mac_control::differing_signal;
 use crate::sfc::Points;
+use backwater_net::config::BufferPer;
 use backwater_net::packet::class_bits;
 use backwater_net::prelude::*;
 
@@ -17,10 +18,10 @@ pub(super) const FRAMED: PauseStyle = PauseStyle { quanta: Some(u16::MAX), frame
 #[parameters]
 #[derive(Clone, Debug)]
 pub struct Params {
-    /// Length of an egress queue from which on packets cause messages. It is counted in units of 4 cells, 704 B, and rounded down.
+    /// Length of an egress queue at or above which packets cause messages. It is counted in units of 4 cells, 704 B, and rounded down.
     #[param(
-        symbol = "qdepth_threshold", range = UNIT.., up_to = "below the buffer",
-        source = "open-p4studio 2025, sfc_ghost.p4: qlength[17:2] >= qdepth_threshold", why = "the unit is 4 cells of 176 B"
+        symbol = "qdepth_threshold", range = UNIT..=Bytes(u16::MAX as u64 * UNIT.0),
+        source = "open-p4studio 2025, sfc_ghost.p4: qlength[17:2] >= qdepth_threshold", why = "it is a number of 16 bits, in units of 4 cells of 176 B"
     )]
     pub threshold: Bytes,
     /// Queue length for which a duration aims. Absent: half of `threshold`.
@@ -29,7 +30,8 @@ pub struct Params {
         source = "open-p4studio 2025, sfc_trigger.p4; half: choice, as in [sfc]", why = "a pause ends when the queue has fallen to the target"
     )]
     pub target: Option<Bytes>,
-    /// Time in which a pair of hosts gets at most one message for a DSCP. A new epoch begins with the first packet after its end.
+    /// Time in which a pair of hosts gets at most one message for a DSCP, in whole microseconds. A new epoch begins with the first packet that
+    /// arrives a microsecond after its end.
     #[param(
         symbol = "suppression_epoch_duration", default = Time::us(10), range = Time::us(1)..,
         source = "open-p4studio 2025; 10 us: choice, the program's tests have 2 s for a slow model of the chip", why = "the chip's clock counts microseconds"
@@ -41,9 +43,9 @@ pub struct Params {
         source = "a constant of the build that open-p4studio does not give; 16: choice, all bits of its hashes", why = "the hashes have 16 bits"
     )]
     pub filter_width: u8,
-    /// Time from a packet's arrival until its copy is a message that joins its queue: mirroring, and a second pass of the pipeline.
-    #[param(default = Time::ns(600), range = Time::ZERO.., source = "choice: about a pass of the pipeline")]
-    pub recirculation: Time,
+    /// Latency of a pass of the pipeline. A packet's copy reads the length of its queue after one pass, and joins the message's queue after two.
+    #[param(default = Time::ns(400), range = Time::ZERO.., source = "choice: the program does not say")]
+    pub pass: Time,
     /// Durations and class of messages from ports at 200 and 400 Gb/s: `shipped`, or `repaired` to what the program's comment says.
     #[param(default = FastPorts::Shipped, source = "open-p4studio 2025, sfc_trigger.p4")]
     pub fast_ports: FastPorts,
@@ -72,12 +74,17 @@ pub struct Params {
 impl Params {
     /// `qdepth_threshold`, in units of 4 cells.
     pub(super) fn threshold_units(&self) -> u32 {
-        (self.threshold.0 / UNIT.0).min(u64::from(u16::MAX)) as u32
+        (self.threshold.0 / UNIT.0) as u32
     }
 
     /// `target_qdepth`.
     pub(super) fn target_cells(&self) -> u32 {
         cells(self.target.unwrap_or(Bytes(self.threshold.0 / 2)))
+    }
+
+    /// The class of messages from a port: `set_sfc_pause_dscp` is applied after the actions for 25, 50 and 100 Gb/s only.
+    pub(super) fn travels(&self, speed: Speed) -> Class {
+        if self.fast_ports == FastPorts::Shipped && speed.is_fast() { Class(0) } else { Class(self.message_class) }
     }
 
     /// Classes that may be paused, a bit each.
@@ -101,40 +108,37 @@ pub(super) fn profile(params: &Params) -> Profile {
 /// Checks what no range of a single parameter can express.
 pub(super) fn check(params: &Params, cx: &CheckCx<'_>) -> Vec<Finding> {
     let mut findings = Vec::new();
+    let points = |shape: &SwitchShape| {
+        let ports = shape.ports.iter().filter(|port| params.points == Points::All || port.host.is_some());
+        ports.map(|port| port.rate).collect::<Vec<_>>()
+    };
+    let fatal = |reason, hint: &str| Finding { fatal: true, key: "threshold", reason, hint: hint.into() };
     for (shape, switch) in cx.switches.iter().zip(cx.switch_params) {
-        let speed = |port: &PortShape| Speed::of(port.rate);
-        let concerned = || shape.ports.iter().filter(|port| params.points == Points::All || port.host.is_some());
-        if let Some(port) = concerned().find(|port| speed(port).is_none()) {
-            findings.push(Finding {
-                fatal: true,
-                key: "threshold",
-                reason: format!("{} has a port of {}, for which the program has no arithmetic", shape.name, port.rate),
-                hint: "ports of 25, 50, 100, 200 or 400 Gb/s; or [sfc]".into(),
-            });
+        if let Some(rate) = points(shape).into_iter().find(|rate| Speed::of(*rate).is_none()) {
+            let reason = format!("{} has a port of {rate}, for which the program has no arithmetic", shape.name);
+            findings.push(fatal(reason, "ports of 25, 50, 100, 200 or 400 Gb/s; or [sfc]"));
             break;
         }
         let buffer = switch.buffer_of(params.class_bits());
-        if params.threshold >= buffer {
+        if params.threshold >= buffer && switch.buffer_per != BufferPer::None {
             let reason = format!(
-                "{} is not below the buffer of {} ({buffer}): loss comes before any message",
+                "{} is not below the buffer of {} ({buffer}): PFC or loss comes before any message",
                 params.threshold, shape.name
             );
-            findings.push(Finding { fatal: true, key: "threshold", reason, hint: "lower it; is it KB or KiB?".into() });
-            break;
-        }
-        if switch.cell != CELL {
-            let reason =
-                format!("{} counts memory in cells of {}, and the program in cells of {CELL}", shape.name, switch.cell);
-            findings.push(Finding::warning("threshold", reason, "cell = \"176 B\" in [switch]"));
+            findings.push(fatal(reason, "lower it; is it KB or KiB?"));
             break;
         }
     }
-    let fast = |shape: &SwitchShape| shape.ports.iter().filter_map(|port| Speed::of(port.rate)).any(Speed::is_fast);
-    let own_class =
-        if params.fast_ports == FastPorts::Shipped && cx.switches.iter().any(fast) { 0 } else { params.message_class };
-    if class_bits(&params.signal_classes) & (1 << own_class) == 0 {
-        let reason = format!("messages travel in class {own_class}, in which no switch recognises them");
-        findings.push(Finding::warning("signal_classes", reason, format!("add {own_class}")));
+    if let Some((shape, switch)) = cx.switches.iter().zip(cx.switch_params).find(|(_, switch)| switch.cell != CELL) {
+        let reason =
+            format!("{} counts memory in cells of {}, and the program in cells of {CELL}", shape.name, switch.cell);
+        findings.push(Finding::warning("threshold", reason, "cell = \"176 B\" in [switch]"));
+    }
+    let speeds = cx.switches.iter().flat_map(points).filter_map(Speed::of);
+    let travels = class_bits(&speeds.map(|speed| params.travels(speed).0).collect::<Vec<_>>());
+    if let Some(class) = (0..8).find(|class| travels & !class_bits(&params.signal_classes) & (1 << class) != 0) {
+        let reason = format!("messages travel in class {class}, in which no switch recognises them");
+        findings.push(Finding::warning("signal_classes", reason, format!("add {class}")));
     }
     if let Some((other, name)) = differing_signal(FRAMED, cx) {
         findings.push(Finding {

@@ -1,7 +1,7 @@
 //! Tofino 2's Source Flow Control on the bench.
 
 use super::*;
-use backwater_net::bench::{NicBench, OWNER, SwitchBench, data, place};
+use backwater_net::bench::{NicBench, OWNER, SwitchBench, ack, data, place};
 use backwater_net::config::SwitchParams;
 use backwater_net::hooks::{NicAction, SwitchAction};
 use backwater_net::packet::Dscp;
@@ -16,7 +16,7 @@ fn params() -> Params {
         target: Some(Bytes(140_800)),
         epoch: Time::us(10),
         filter_width: 16,
-        recirculation: Time::ns(600),
+        pass: Time::ns(400),
         fast_ports: FastPorts::Shipped,
         points: Points::ToHosts,
         classes: vec![3],
@@ -65,6 +65,17 @@ impl At {
     }
 }
 
+impl At {
+    /// The first pass of a copy ends at `now`, and the second at `next`.
+    fn message_after(&mut self, now: Time, next: Time) {
+        assert_eq!(self.at(now), [SwitchAction::Arm(OWNER, next, 0)]);
+    }
+
+    fn messages(&mut self, now: Time) -> Vec<(u32, u8, u16)> {
+        self.at(now).iter().map(message).collect()
+    }
+}
+
 /// Destination, class, duration of a message.
 fn message(action: &SwitchAction) -> (u32, u8, u16) {
     match action {
@@ -80,26 +91,39 @@ fn message(action: &SwitchAction) -> (u32, u8, u16) {
 fn a_queue_within_four_cells_of_the_threshold_reads_as_below_it() {
     let mut at = At::new(100, &params());
     assert_eq!(at.arrives(9, 1599), None);
-    assert_eq!(at.arrives(9, 1600), Some(Time::ns(600)));
-    assert_eq!(at.arrives(8, 1603), Some(Time::ns(600)));
+    assert_eq!(at.arrives(9, 1600), Some(Time::ns(400)));
+    assert_eq!(at.arrives(8, 1603), Some(Time::ns(400)));
     let mut at = At::new(100, &Params { threshold: Bytes(281_600 + 703), ..params() });
     assert!(at.arrives(9, 1600).is_some(), "rounded down to 400 units");
 }
 
-/// 2 424 cells less a packet of 24 (4 064 B), less the target of 800, are 1 600 above it: 200 units of 8 cells, 25 us at 100 Gb/s. They are
-/// read when the packet arrives, whatever happens while its copy is recirculated.
+/// 2 424 cells less a packet of 24 (4 064 B), less the target of 800, are 1 600 above it: 200 units of 8 cells, 25 us at 100 Gb/s. The copy
+/// reads them after one pass, and is a message after two.
 #[test]
-fn the_duration_is_that_of_the_last_data_packet_to_leave() {
+fn the_duration_is_that_of_the_last_packet_to_leave() {
     let mut at = At::new(100, &params());
-    at.leaves(2424);
+    at.leaves(2000);
     at.arrives(9, 2000);
+    at.leaves(2424);
+    at.message_after(Time::ns(400), Time::ns(800));
     at.leaves(900);
-    let messages: Vec<_> = at.at(Time::ns(600)).iter().map(message).collect();
-    assert_eq!(messages, [(9, 7, 25)]);
+    assert_eq!(at.messages(Time::ns(800)), [(9, 7, 25)]);
     at.bench.now = Time::us(11);
     at.arrives(9, 2000);
-    let messages: Vec<_> = at.at(Time::us(11) + Time::ns(600)).iter().map(message).collect();
-    assert_eq!(messages, [(9, 7, 1)], "76 cells above the target");
+    at.message_after(Time::us(11) + Time::ns(400), Time::us(11) + Time::ns(800));
+    assert_eq!(at.messages(Time::us(11) + Time::ns(800)), [(9, 7, 1)], "76 cells above the target");
+}
+
+/// A packet with a BTH is `Data`, and so is an acknowledgement: it asks its own source.
+#[test]
+fn an_acknowledgement_triggers_too() {
+    let mut at = At::new(100, &params());
+    at.bench.set_egress(Port(3), Queue(3), 281_600);
+    let mut pkt = ack(data(HostId(3), HostId(9), 0, C3, 4000));
+    at.program.steer(&mut at.bench.cx(), &mut place(Port(0), Port(3), C3), &mut pkt);
+    assert_eq!(at.bench.actions(), [SwitchAction::Arm(OWNER, Time::ns(400), 0)]);
+    at.message_after(Time::ns(400), Time::ns(800));
+    assert_eq!(at.messages(Time::ns(800)), [(9, 7, 0)]);
 }
 
 #[test]
@@ -120,7 +144,8 @@ fn fast_ports_as_shipped_and_repaired() {
         let mut at = At::new(400, &Params { fast_ports, ..params() });
         at.leaves(2424);
         at.arrives(9, 2000);
-        assert_eq!(at.at(Time::ns(600)).iter().map(message).collect::<Vec<_>>(), [expected]);
+        at.message_after(Time::ns(400), Time::ns(800));
+        assert_eq!(at.messages(Time::ns(800)), [expected]);
     }
 }
 
@@ -150,9 +175,10 @@ fn a_source_at_the_congested_switch_is_paused_without_a_message() {
     let mut at = At::new(100, &params());
     at.leaves(2424);
     at.arrives(0, 2000);
+    at.message_after(Time::ns(400), Time::ns(800));
     let style = PauseStyle { quanta: Some(4800), framed: true };
-    let until = Time::ns(600) + Time::ps(24_576_000);
-    assert_eq!(at.at(Time::ns(600)), [SwitchAction::PauseQueue(OWNER, Port(0), C3, until, style)]);
+    let until = Time::ns(800) + Time::ps(24_576_000);
+    assert_eq!(at.at(Time::ns(800)), [SwitchAction::PauseQueue(OWNER, Port(0), C3, until, style)]);
 }
 
 #[test]

@@ -21,10 +21,10 @@ impl Tor {
 
     /// `do_convert_to_pfc_pause`: consumes a message for an attached host.
     #[cold]
-    pub(super) fn take(&self, cx: &mut SwitchCx<'_>, host: HostId, class: Class, message: Message) -> Fate {
+    pub(super) fn take(&self, cx: &mut SwitchCx<'_>, host: HostId, message: Message) -> Fate {
         let Some(port) = cx.attached(host) else { return Fate::Passed };
         let rate = cx.shape().ports[usize::from(port.0)].rate;
-        let Some(speed) = Speed::of(rate).filter(|_| self.signal_classes & (1 << class.0) != 0) else {
+        let Some(speed) = Speed::of(rate).filter(|_| self.signal_classes & (1 << message.travels.0) != 0) else {
             // An ordinary datagram to the host, which does not know it.
             return Fate::Passed;
         };

@@ -1,14 +1,15 @@
 //! `IngressSfcPrepare`, `IngressSfcTrigger` and the register of `EgressSfc`: the congestion point.
 
-use super::arithmetic::{CELL, FastPorts, Speed, cells};
+use super::arithmetic::{CELL, Speed, cells};
 use super::config::Params;
 use super::suppression::Suppression;
 use super::wire::Message;
+use backwater_net::packet::{Body, Dscp};
 use backwater_net::prelude::*;
 use std::collections::{BTreeMap, VecDeque};
 
-/// A message: its source of congestion, the flow that it names, its class.
-type Copied = (HostId, FlowRef, Class, Message);
+/// A mirrored packet: its time of the next step, its queue, its source, its flow, its DSCP.
+type Copied = (Time, Port, Queue, HostId, FlowRef, Dscp);
 
 #[derive(State)]
 pub(super) struct Trigger {
@@ -22,10 +23,12 @@ pub(super) struct Trigger {
     classes: u8,
     #[state(within)]
     suppression: Suppression,
-    /// `reg_qdepth`: cells above the target when the last data packet left
+    /// `reg_qdepth`: cells above the target when the last packet left
     qdepth_drain_cells: BTreeMap<(Port, Queue), u32>,
-    /// copies that are recirculated, and when they are messages
-    copies: VecDeque<(Time, HostId, FlowRef, Class, Message)>,
+    /// copies on their first pass of the pipeline
+    copies: VecDeque<Copied>,
+    /// messages on their second pass, and when they are routed
+    messages: VecDeque<(Time, HostId, FlowRef, Message)>,
     /// per port: packets mirrored, and packets suppressed
     mirrored: BTreeMap<Port, (u64, u64)>,
     /// \[bytes\] the longest of its queues
@@ -41,21 +44,33 @@ impl Trigger {
             suppression: Suppression::new(params.epoch, params.filter_width),
             qdepth_drain_cells: BTreeMap::new(),
             copies: VecDeque::new(),
+            messages: VecDeque::new(),
             mirrored: BTreeMap::new(),
             peak: Bytes::ZERO,
         }
     }
 
-    /// `classify_sfc`: a data packet of a traffic class in the table.
+    /// `classify_sfc`: the source of a packet with a BTH and of a traffic class in the table, before a queue that is a congestion point.
     #[inline(always)]
-    pub(super) fn takes_part(&self, at: &Place, pkt: &Packet) -> bool {
-        self.points[usize::from(at.egress.0)] && self.classes & (1 << at.class.0) != 0 && pkt.is_data()
+    pub(super) fn source(&self, at: &Place, pkt: &Packet) -> Option<HostId> {
+        if !self.points[usize::from(at.egress.0)] || self.classes & (1 << at.class.0) == 0 {
+            return None;
+        }
+        match &pkt.body {
+            Body::Data(data) => Some(data.src),
+            Body::Ack(ack) => Some(ack.src),
+            Body::Control(_) | Body::Mac(_) => None,
+        }
+    }
+
+    #[inline(always)]
+    pub(super) fn tick(&mut self, now: Time) {
+        self.suppression.tick(now);
     }
 
     /// `ghost_read_q_over_threshold`: the threshold is compared in units of 4 cells.
     #[inline(always)]
     pub(super) fn is_over_threshold(&mut self, cx: &mut SwitchCx<'_>, at: &Place) -> bool {
-        self.suppression.tick(cx.now());
         let queue = cx.seen().egress(at.egress, at.queue);
         self.peak = self.peak.max(queue);
         cells(queue) / 4 >= self.params.threshold_units()
@@ -63,36 +78,36 @@ impl Trigger {
 
     /// `decide_suppression` and `do_set_mirroring`.
     #[cold]
-    pub(super) fn mirror(&mut self, cx: &mut SwitchCx<'_>, at: &Place, pkt: &Packet) {
-        let Some(data) = pkt.data() else { return };
+    pub(super) fn mirror(&mut self, cx: &mut SwitchCx<'_>, at: &Place, pkt: &Packet, source: HostId) {
         let dscp = pkt.ds.dscp();
         let (mirrored, suppressed) = self.mirrored.entry(at.egress).or_default();
-        if self.suppression.suppresses(data.src, pkt.dst, dscp) {
+        if self.suppression.suppresses(source, pkt.dst, dscp) {
             *suppressed += 1;
             return;
         }
         *mirrored += 1;
-        let port = &cx.shape().ports[usize::from(at.egress.0)];
-        // `check` refuses other rates.
-        let Some(speed) = Speed::of(port.rate) else { return };
-        // `trigger_qd_read`.
-        let drain = self.qdepth_drain_cells.get(&(at.egress, at.queue)).copied().unwrap_or(0);
-        let fast = self.params.fast_ports;
-        // `set_sfc_pause_dscp` is applied after the actions for 25, 50 and 100 Gb/s only.
-        let unset = fast == FastPorts::Shipped && speed.is_fast();
-        let travels = if unset { Class(0) } else { Class(self.params.message_class) };
-        let message = Message { duration_us: speed.duration_us(drain, fast), dscp, travels };
-        let at = cx.now().after(self.params.recirculation);
-        self.copies.push_back((at, data.src, pkt.flow, travels, message));
-        cx.arm(at, 0);
+        let due = cx.now().after(self.params.pass);
+        self.copies.push_back((due, at.egress, at.queue, source, pkt.flow, dscp));
+        cx.arm(due, 0);
     }
 
-    /// Returns the next copy that is a message by now.
-    pub(super) fn recirculated(&mut self, now: Time) -> Option<Copied> {
-        if self.copies.front()?.0 > now {
-            return None;
+    /// `trigger_qd_read` and `do_calc_cells_to_pause_*`: copies that have made their first pass become messages.
+    pub(super) fn mirrored(&mut self, cx: &mut SwitchCx<'_>) {
+        while let Some((_, port, queue, source, flow, dscp)) = self.copies.pop_front_if(|copy| copy.0 <= cx.now()) {
+            // `check` refuses other rates.
+            let Some(speed) = Speed::of(cx.shape().ports[usize::from(port.0)].rate) else { continue };
+            let drain = self.qdepth_drain_cells.get(&(port, queue)).copied().unwrap_or(0);
+            let duration_us = speed.duration_us(drain, self.params.fast_ports);
+            let message = Message { duration_us, dscp, travels: self.params.travels(speed) };
+            let due = cx.now().after(self.params.pass);
+            self.messages.push_back((due, source, flow, message));
+            cx.arm(due, 0);
         }
-        self.copies.pop_front().map(|(_, source, flow, class, message)| (source, flow, class, message))
+    }
+
+    /// Returns the next message that has made its second pass.
+    pub(super) fn recirculated(&mut self, now: Time) -> Option<(HostId, FlowRef, Message)> {
+        self.messages.pop_front_if(|message| message.0 <= now).map(|(_, source, flow, message)| (source, flow, message))
     }
 
     /// `data_qd_write`: the queue without the packet, above the target.
