@@ -5,14 +5,17 @@
 //! each verdict has a scenario of its own, whose run shows it.
 
 mod buffers;
+mod chip;
 mod config;
 mod database;
 mod devices;
 mod effects;
+mod frames;
 mod lookup;
 mod lossless;
 mod plan;
 mod ports;
+mod predict;
 mod qos;
 mod queues;
 mod read;
@@ -49,7 +52,7 @@ pub static FAMILY: Family = Family {
         },
     ],
     beside: &[],
-    uses: &["--memory", "--response"],
+    uses: &["--memory", "--response", "--asic"],
     combine,
 };
 
@@ -68,13 +71,18 @@ fn combine(given: InputFiles, work: &mut Work<'_>) -> Result<ScenarioWriter, Imp
     let plan = Plan::of(config, first.name(), work.options, work.notes)?;
     unsaid(&plan, work);
     let verdicts = verdict::all(&plan, first.name(), work)?;
+    let predictions = predict::all(&plan, first.name(), work)?;
     let mut writer = ScenarioWriter::new();
     introduce(&plan, first.file_name(), &verdicts, &mut writer);
+    predict::remark(&predictions, &mut writer);
     let group = plan.main();
     plan.star(&plan.config.ports.iter().collect::<Vec<_>>(), &mut writer);
     let (classes, ports) = (&plan.config.lossless, plan.config.ports.len() as u64);
     let marks = plan.marks_of_star();
-    plan.mechanisms(scenario::Part { group, classes, ports, marks, fixed: None }, &mut writer);
+    plan.mechanisms(
+        scenario::Part { group, classes, ports, marks, fixed: None, chip: plan.chip.as_ref() },
+        &mut writer,
+    );
     let worst = group.map(|group| runs::worst(&plan, group, &group.ports)).unwrap_or_default();
     if !worst.is_empty() {
         writer.gap().remark(

@@ -13,6 +13,7 @@ mod ranges;
 mod recognised;
 mod simai;
 mod sonic;
+mod sonic_chip;
 
 use backwater_import::{ImportError, Imported, Memory, Options, Source, import};
 
