@@ -21,11 +21,11 @@ pub struct Chip {
     pub tested: bool,
     /// True if its ports have a threshold, too: Spectrum. No import has it, so nothing is predicted.
     pub by_port: bool,
-    /// What named it: `--asic`, or a hardware SKU.
+    /// The origin of the name: `--asic`, or a hardware SKU.
     pub by: String,
 }
 
-/// Queues of a port of Tomahawk 5 with guaranteed cells. No file says so: it is inferred (studies/silicon-2026, "The reading", 4).
+/// Queues of a port of Tomahawk 5 with guaranteed cells. No file has the number: it is inferred (studies/silicon-2026, "The reading", 4).
 const TOMAHAWK5_QUEUES: u64 = 10;
 /// Chips whose tests of hardware the law meets (studies/silicon-2026).
 const TESTED: [&str; 3] = ["tomahawk", "tomahawk5", "trident3"];
