@@ -21,6 +21,7 @@ mod queues;
 mod read;
 mod runs;
 mod scenario;
+mod template;
 mod unlike;
 mod verdict;
 
@@ -50,6 +51,11 @@ pub static FAMILY: Family = Family {
             about: "lossless profiles by speed and cable (pg_profile_lookup.ini), beside a configuration database",
             recognise: lookup::recognise,
         },
+        Kind {
+            name: "sonic-buffers-template",
+            about: "pools and profiles of a hardware SKU (buffers_defaults_*.j2), beside a configuration database",
+            recognise: template::recognise,
+        },
     ],
     beside: &[],
     uses: &["--memory", "--response", "--asic"],
@@ -60,11 +66,14 @@ fn combine(given: InputFiles, work: &mut Work<'_>) -> Result<ScenarioWriter, Imp
     let sources: Vec<_> = given.of("sonic-config-db").collect();
     let lookup = given.at_most_one("sonic-pg-lookup")?;
     let Some(first) = sources.first() else {
+        let alone = lookup.or_else(|| given.of("sonic-buffers-template").next());
         let error =
-            ImportError::new("it has profiles alone, and no ports").file(lookup.map_or("", |source| source.name()));
+            ImportError::new("it has profiles alone, and no ports").file(alone.map_or("", |source| source.name()));
         return Err(error.hint("give the config_db.json of the switch beside it"));
     };
-    let database = Database::read(sources.iter().copied(), work.notes)?;
+    // A template has defaults: entries of a database replace them.
+    let templates = given.of("sonic-buffers-template");
+    let database = Database::read(templates.chain(sources.iter().copied()), work.notes)?;
     database.misspelt(work.notes);
     let lookup = lookup.map(|source| Lookup::read(source, work.notes)).transpose()?;
     let config = read::config(&database, lookup.as_ref(), work.notes)?;

@@ -1,6 +1,6 @@
 //! Tests imports of a SONiC switch whose chip is known: its scenario, and the predicted values of tests of hardware.
 
-use crate::imported;
+use crate::{fixture, imported};
 use backwater_import::{ChipPreset, ImportError, Imported, Memory, Options};
 use serde_json::{Value, json};
 
@@ -138,4 +138,48 @@ fn a_chip_that_is_none_is_refused() {
     let error = Switch { pool, profile, ..s6100() }.import(None).unwrap_err().to_string();
     let expected = "a.json:1: ingress_lossless_pool has 16000000 B, all of the memory, and 16149744 B of it are headroom and set aside";
     assert!(error.starts_with(expected), "{error}");
+}
+
+/// Pools come from the template, with their lines. An entry of the database replaces one of the template.
+#[test]
+fn a_template_of_buffers_has_pools() {
+    let template = String::from_utf8(fixture("sonic/buffers_defaults_own.j2")).unwrap();
+    let database = |more: Value| {
+        let mut database: Value = serde_json::from_slice(&fixture("sonic/only-ports.json")).unwrap();
+        database.as_object_mut().unwrap().extend(more.as_object().unwrap().clone());
+        database.to_string()
+    };
+    // Other macros compute something.
+    let template = format!(
+        "{{%- set default_cable = '40m' %}} {template}{{%- macro generate_pg_profiles(names) %}}{{{{ names }}}}{{%- endmacro %}}\n"
+    );
+    let with = |template: &str, more: Value| {
+        let database = database(more);
+        let files = [("a.json", database.as_str()), ("b.j2", template), ("c.ini", "100000 40m 18432 18432 60320 -1\n")];
+        imported(&files, &Options::default())
+    };
+    let (result, _) = with(&template, json!({})).unwrap();
+    assert_eq!(result.kinds, ["sonic-config-db", "sonic-buffers-template", "sonic-pg-lookup"]);
+    // 8,000,000 B, and of three ports a headroom of 60,320 B and eight reserves of 18,432 B each.
+    assert!(result.scenario.contains("buffer = \"8623328 B\""), "{}", result.scenario);
+    let expected = "b.j2: ignored: all but generate_buffer_pool_and_profiles: what precedes and what follows the macro";
+    let notes: Vec<String> = result.notes.iter().map(ToString::to_string).collect();
+    assert!(notes.iter().any(|note| note == expected), "{notes:#?}");
+    let own = json!({"BUFFER_POOL": {"ingress_lossless_pool": pool(4_000_000, 320_000)}});
+    let (result, _) = with(&template, own).unwrap();
+    assert!(result.scenario.contains("buffer = \"4623328 B\""), "{}", result.scenario);
+    let computes = "b.j2:5: generate_buffer_pool_and_profiles computes something\nhint: give the database that";
+    for (from, to, expected) in [
+        ("8000000", "{{ size }}", computes),
+        ("\"size\": \"8000000\",", "{% if x %}", computes),
+        ("8000000", "many", "b.j2:5: `many`: size of BUFFER_POOL ingress_lossless_pool is no number"),
+    ] {
+        let error = with(&template.replace(from, to), json!({})).unwrap_err().to_string();
+        assert!(error.starts_with(expected), "{error}\nis not {expected}");
+    }
+    let error = imported(&[("b.j2", &template)], &Options::default()).unwrap_err().to_string();
+    assert!(error.starts_with("b.j2: it has profiles alone, and no ports"), "{error}");
+    let options = Options { format: Some("sonic-config-db".into()), ..Options::default() };
+    let error = imported(&[("b.j2", "{%- include 'other.j2' %}")], &options).unwrap_err().to_string();
+    assert!(error.starts_with("b.j2: it has no macro generate_buffer_pool_and_profiles\nhint: give"), "{error}");
 }
