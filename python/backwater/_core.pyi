@@ -290,13 +290,15 @@ def import_files(
     servers: int | None = None,
     memory: int | None = None,
     response_ps: int | None = None,
+    asic: str | None = None,
 ) -> dict[str, Any]:
     """Turn files into the text of one scenario, and write its tables to `folder`.
 
     Names of tables begin with `stem`. `kind`: the kind or family of the files. `from_ps`: the time
     in them that becomes 0 s. `fabric`: the name and the text of a scenario. `servers`: the number
     of servers. `memory`: that of a switch, in B. `response_ps`: the time in which its neighbours
-    obey a pause. Returns {kinds, scenario, notes: [(file, line, sort, text, lines, names)]}. Raises
+    obey a pause. `asic`: its chip, a name of `items("silicon")`. Returns {kinds, scenario, notes:
+    [(file, line, sort, text, lines, names)]}. Raises
     `ScenarioError`.
     """
 

@@ -5,6 +5,7 @@ The core defines and reads the formats; this module puts files in their place.
 
 from __future__ import annotations
 
+import csv
 import dataclasses
 import errno
 import os
@@ -31,6 +32,8 @@ MOST_SERVERS = 4096
 MOST_RESPONSE_PS = 10**12
 """Longest time in which ports may obey a pause, in ps: far beyond that of any device."""
 SCENARIO = ".toml"
+PREDICTIONS = ".predictions.csv"
+"""End of the name of a file of predictions, behind the name of the scenario."""
 CACHE = "imported"
 """Folder in the user's cache for files that were imported in place of a scenario."""
 
@@ -63,13 +66,15 @@ class Imported:
     file, as in `backwater list formats`. `warnings` are those of `Scenario.check`. `notes` are what
     the import ignored or assumed, and what differs here. Each note has `file`, `line` (or None),
     `sort` (`ignored`, `assumed`, `differs` or `verdict`), `text`, `lines` and `names`; `str(note)`
-    is one line for people.
+    is one line for people. `predictions` has a row for each lossless profile of a SONiC switch
+    whose chip is known, as in `NAME.predictions.csv`: frames of 64 B at its first pause and drop.
     """
 
     path: Path
     kinds: list[str]
     notes: list[Note]
     warnings: list[dict[str, str]] = field(default_factory=list)
+    predictions: list[dict[str, str]] = field(default_factory=list)
 
 
 @dataclass(frozen=True)
@@ -84,6 +89,7 @@ class Options:
     servers: int | None = None
     memory: str | None = None
     response: str | None = None
+    asic: str | None = None
 
 
 def bring(
@@ -118,15 +124,26 @@ def bring(
             servers=options.servers,
             memory=_units("size", options.memory, "--memory"),
             response_ps=_response(options.response),
+            asic=options.asic,
         )
         written = folder / target.name
         written.write_text(given["scenario"], encoding="utf-8")
         warnings = check(written)
+        predictions = _predictions(folder / f"{target.stem}{PREDICTIONS}")
         check_target()
         if not replace:
             _check_free(folder, target.parent)
         _put(folder, target)
-    return Imported(target, given["kinds"], [Note(*note) for note in given["notes"]], warnings)
+    notes = [Note(*note) for note in given["notes"]]
+    return Imported(target, given["kinds"], notes, warnings, predictions)
+
+
+def _predictions(file: Path) -> list[dict[str, str]]:
+    """Return the rows of a file of predictions, none if there is no such file."""
+    if not file.exists():
+        return []
+    with file.open(encoding="utf-8", newline="") as lines:
+        return list(csv.DictReader(lines))
 
 
 def _units(kind: str, value: str | None, option: str) -> int | None:

@@ -27,6 +27,7 @@ def import_(
     servers: int | None = None,
     memory: str | None = None,
     response: str | None = None,
+    asic: str | None = None,
     force: bool = False,
 ) -> Imported:
     """Turn files of another tool into a scenario file `out`, with tables beside it.
@@ -41,6 +42,8 @@ def import_(
     `memory`: the memory of the switch whose configuration is imported, such as `"64 MB"`.
     `response`: the time in which that switch's neighbours obey a pause, such as `"500 ns"`, at most
     1 s; by default the longest that IEEE 802.3 allows.
+    `asic`: the chip of that switch, a name of `backwater list silicon` such as `"tomahawk5"`; by
+    default that of known hardware.
     `force`: replaces existing files.
 
     Tables have the scenario's name, with `.flows.csv` or the like in place of its end. Raises
@@ -52,7 +55,7 @@ def import_(
         [files] if isinstance(files, str | os.PathLike) else list(files),
         Path(out),
         lambda: None,
-        Options(format, start_unit, zero_at, command, fabric, servers, memory, response),
+        Options(format, start_unit, zero_at, command, fabric, servers, memory, response, asic),
         force=force,
     )
 

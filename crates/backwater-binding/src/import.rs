@@ -4,7 +4,7 @@ use crate::errors::{call, patiently};
 use backwater::ScenarioError;
 use backwater_engine::Time;
 use backwater_import::registry::{self, FAMILIES};
-use backwater_import::{Asked, Folder, ImportError, Imported, Options, Pauses, Source, StartUnit, import};
+use backwater_import::{Asked, ChipPreset, Folder, ImportError, Imported, Options, Pauses, Source, StartUnit, import};
 use backwater_mech::mac_control::Signal;
 use backwater_mech::pfc::{annex_n, headroom};
 use backwater_net::config::PacketParams;
@@ -63,7 +63,7 @@ pub fn recognise(py: Python<'_>, file: PathBuf) -> PyResult<Option<&'static str>
 #[pyfunction]
 #[pyo3(signature = (
     files, folder, stem, *, kind=None, start_unit=None, from_ps=None, command=Vec::new(), fabric=None, servers=None, memory=None,
-    response_ps=None
+    response_ps=None, asic=None
 ))]
 #[expect(clippy::too_many_arguments, reason = "they are the options of the command")]
 pub fn import_files<'py>(
@@ -79,10 +79,24 @@ pub fn import_files<'py>(
     servers: Option<u32>,
     memory: Option<u64>,
     response_ps: Option<u64>,
+    asic: Option<String>,
 ) -> PyResult<Bound<'py, PyDict>> {
     let start_unit = start_unit.map(|unit| if unit == "us" { StartUnit::Microseconds } else { StartUnit::Picoseconds });
     let pauses = Some(PAUSES);
-    let options = Options { format: kind, start_unit, from_ps, command, fabric, servers, memory, response_ps, pauses };
+    let chips = backwater::chips().map(|chip| ChipPreset { name: chip.name, toml: chip.toml }).collect();
+    let options = Options {
+        format: kind,
+        start_unit,
+        from_ps,
+        command,
+        fabric,
+        servers,
+        memory,
+        response_ps,
+        asic,
+        chips,
+        pauses,
+    };
     let work = move || {
         let sources = files.into_iter().map(Source::file).collect();
         import(sources, &stem, &options, &mut Folder(folder)).map_err(as_scenario)

@@ -21,6 +21,15 @@ pub struct Pauses {
     pub annex_n: fn(Asked) -> Option<u64>,
 }
 
+/// A switching chip of the simulator, a preset of its table `[switch]`.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct ChipPreset {
+    /// Its name.
+    pub name: &'static str,
+    /// Its values, keys of that table.
+    pub toml: &'static str,
+}
+
 /// The port and class whose headroom is calculated.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Asked {
@@ -54,6 +63,10 @@ pub struct Options {
     /// Time from the receipt of a pause to the stop at the ports of that switch's neighbours, in ps; absent: the longest that IEEE
     /// 802.3 allows.
     pub response_ps: Option<u64>,
+    /// The chip of that switch, a name of `chips`; absent: that of known hardware.
+    pub asic: Option<String>,
+    /// The simulator's chips; empty: none is known.
+    pub chips: Vec<ChipPreset>,
     /// The simulator's functions for pauses; absent: the headroom of a switch is not judged.
     pub pauses: Option<Pauses>,
 }
@@ -69,6 +82,7 @@ impl Options {
             ("--servers", self.servers.is_some()),
             ("--memory", self.memory.is_some()),
             ("--response", self.response_ps.is_some()),
+            ("--asic", self.asic.is_some()),
         ];
         all.into_iter().filter(|(_, given_options)| *given_options).map(|(name, _)| name)
     }

@@ -95,3 +95,4 @@ pub use planned::Planned;
 pub use resolved::{Resolved, ResolvedValue};
 pub use run::Run;
 pub use scenario::Scenario;
+pub use silicon::chips;

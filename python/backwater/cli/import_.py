@@ -9,8 +9,22 @@ from typing import Annotated
 import typer
 
 from backwater.cli.arguments import Force, Json
-from backwater.cli.output import message, warn, write_json
+from backwater.cli.output import message, put, warn, write_json
 from backwater.cli.targets import Kind, writable
+from backwater.cli.views import View
+
+_COLUMNS = {
+    "profile": "profile",
+    "rate_gbps": "Gb/s",
+    "cable_m": "m",
+    "first_pause_frames": "first\npause",
+    "first_drop_frames": "first\ndrop",
+    "pause_end_frames": "pause\nends",
+    "pause_2_frames": "group\n2",
+    "pause_3_frames": "group\n3",
+    "pause_4_frames": "group\n4",
+}
+"""Columns of the table of predictions, each with its header."""
 
 
 def import_(
@@ -91,6 +105,15 @@ def import_(
             'stop, as in "500 ns"; by default the longest that IEEE 802.3 allows at the rate.',
         ),
     ] = None,
+    asic: Annotated[
+        str | None,
+        typer.Option(
+            "--asic",
+            metavar="CHIP",
+            help="Chip of that switch, as in tomahawk5; `backwater list silicon` lists the names. "
+            "By default that of known hardware.",
+        ),
+    ] = None,
     json: Json = None,
     force: Force = False,
 ) -> int:
@@ -114,7 +137,7 @@ def import_(
         files,
         target,
         check_outputs,
-        Options(format, start_unit, zero_at, command, fabric, servers, memory, response),
+        Options(format, start_unit, zero_at, command, fabric, servers, memory, response, asic),
         force=force,
     )
     for note in done.notes:
@@ -122,5 +145,17 @@ def import_(
     warn(done.warnings)
     if json is not None:
         write_json(json, {**dataclasses.asdict(done), "path": str(done.path)})
+    if done.predictions:
+        put("Predicted, in frames of 64 B, one cell each:")
+        put(_table(done.predictions))
     message(f"{target}: written; `backwater run {target}` runs it")
     return 0
+
+
+def _table(predictions: list[dict[str, str]]) -> View:
+    """Return the table of predictions: a row for each lossless profile."""
+    view = View()
+    for name, header in _COLUMNS.items():
+        cells = [row[name] or "-" for row in predictions]
+        view.add_column(header, cells, justify="left" if name == "profile" else "right")
+    return view

@@ -8,6 +8,7 @@
 //!
 //! Tables that are not used here are skipped; their names are kept.
 
+use super::template;
 use crate::error::ImportError;
 use crate::note::Notes;
 use crate::source::{Head, Source};
@@ -161,7 +162,7 @@ impl Database {
     pub fn read<'a>(sources: impl Iterator<Item = &'a Source>, notes: &mut Notes) -> Result<Database, ImportError> {
         let mut database = Database::default();
         for source in sources {
-            database.add(source.name(), &source.text()?)?;
+            database.add(source.name(), &template::database(source, notes)?)?;
         }
         let mut known: HashMap<(String, String), usize> = HashMap::new();
         let mut entries: Vec<Entry> = Vec::with_capacity(database.entries.len());
@@ -252,7 +253,9 @@ pub fn recognise(head: &Head) -> bool {
         })
     };
     let ports = || has("PORT") && text.contains("\"Ethernet");
-    text.trim_start().starts_with('{') && (KNOWN_BY.iter().any(|name| has(name)) || ports())
+    text.trim_start().starts_with('{')
+        && !template::is_template(&text)
+        && (KNOWN_BY.iter().any(|name| has(name)) || ports())
 }
 
 /// Counts lines while reading. The deserializer reads one octet at a time and none beyond a key's end.

@@ -1,4 +1,4 @@
-//! The packet memory of a switch, by its hardware SKU.
+//! The packet memory and the chip of a switch, by its hardware SKU.
 //!
 //! No data sheet gives it to the octet. The figures are those of the switch's own files in sonic-net/sonic-buildimage (commit 086b03b,
 //! `device/*/*/HWSKU/buffers_defaults_*.j2`): the egress pool of lossless traffic, which has all of the memory. NH-4210's is
@@ -39,6 +39,25 @@ pub const DEVICES: &[Device] = &[
     device("DellEMC-Z9264f", 43_468_672),
     device("DellEMC-S5232f", 32_575_488),
 ];
+
+/// Chips by the beginning of the hardware SKU, where switches of that name have no other: Broadcom's BCM56960 (Tomahawk), BCM56970 (Tomahawk
+/// 2), BCM56980 (Tomahawk 3), BCM78900 (Tomahawk 5) and BCM56870 (Trident 3). Spectrum is left out: its ports have a threshold, too, which
+/// no import has.
+const CHIPS: &[(&str, &str)] = &[
+    ("Force10-S6100", "tomahawk"),
+    ("Arista-7060CX-32S", "tomahawk"),
+    ("Arista-7260CX3", "tomahawk2"),
+    ("DellEMC-Z9264f", "tomahawk2"),
+    ("DellEMC-Z9332f", "tomahawk3"),
+    ("Arista-7060X6", "tomahawk5"),
+    ("Arista-7050CX3", "trident3"),
+    ("DellEMC-S5232f", "trident3"),
+];
+
+/// The chip of a hardware SKU, where it is certain.
+pub fn chip(hwsku: &str) -> Option<&'static str> {
+    CHIPS.iter().find(|(begins, _)| hwsku.starts_with(begins)).map(|(_, chip)| *chip)
+}
 
 /// The device of a hardware SKU.
 pub fn of(hwsku: &str) -> Option<&'static Device> {

@@ -9,7 +9,7 @@
 //! From it a switch makes `pg_lossless_100000_40m_profile` of `ingress_lossless_pool`, unless its database has that already, for the
 //! priority groups of `pfc_enable` at each port with this speed and cable.
 
-use super::buffers::{Limit, Profile};
+use super::buffers::{Limit, Pool, Profile};
 use super::config::Config;
 use super::database::{Entry, MOST_OCTETS};
 use super::ports::metres;
@@ -183,25 +183,24 @@ impl Lookup {
     }
 
     fn profile(&self, name: &str, row: &Row, config: &Config, notes: &mut Notes) -> Result<Profile, ImportError> {
-        let Some(pool) = config.pools.iter().find(|pool| pool.name == POOL) else {
-            let error = ImportError::new(format!("its profiles draw from {POOL}, and there is no such pool"));
-            return Err(error.file(&self.file).hint("give the file that has BUFFER_POOL beside it"));
-        };
+        let pool = self.pool(config, notes)?;
+        // A limit of octets is beyond all powers of two.
+        let is_static = pool.is_static.unwrap_or(Limit::of_threshold(row.threshold, false).is_none());
         if pool.is_static.is_none() {
-            let text = format!("{POOL} has dynamic limits: its mode is not said");
+            let limits = if is_static { "static" } else { "dynamic" };
+            let text = format!("{} has {limits} limits: its mode is not said", pool.name);
             notes.assumed(&pool.at.0, Some(pool.at.1), text);
         }
-        let is_static = pool.is_static.unwrap_or(false);
         let limit = Limit::of_threshold(row.threshold, is_static).ok_or_else(|| {
             let what =
                 if is_static { "number of octets, and the pool's mode is static" } else { "power of two from -8 to 7" };
             let error = ImportError::new(format!("threshold is no {what}")).file(&self.file).line(row.line);
-            error.value(row.threshold.to_string()).hint(format!("the mode of {POOL} decides what it is"))
+            error.value(row.threshold.to_string()).hint(format!("the mode of {} decides what it is", pool.name))
         })?;
         Ok(Profile {
             name: name.to_owned(),
             at: (self.file.clone(), row.line),
-            pool: POOL.to_owned(),
+            pool: pool.name.clone(),
             size: row.size,
             xon: row.xon,
             xon_offset: row.xon_offset,
@@ -209,5 +208,20 @@ impl Lookup {
             limit,
             trim: false,
         })
+    }
+
+    /// The pool of its profiles: the one of that name, or the only one of what comes in.
+    fn pool<'a>(&self, config: &'a Config, notes: &mut Notes) -> Result<&'a Pool, ImportError> {
+        if let Some(pool) = config.pools.iter().find(|pool| pool.name == POOL) {
+            return Ok(pool);
+        }
+        let ingress: Vec<&Pool> = config.pools.iter().filter(|pool| pool.ingress).collect();
+        let [pool] = ingress.as_slice() else {
+            let error = ImportError::new(format!("its profiles draw from {POOL}, and there is no such pool"));
+            return Err(error.file(&self.file).hint("give the file that has BUFFER_POOL beside it"));
+        };
+        let text = format!("its profiles draw from {POOL}, which is not there: here from {}, the only pool", pool.name);
+        notes.assumed(&self.file, None, text);
+        Ok(pool)
     }
 }

@@ -5,19 +5,23 @@
 //! each verdict has a scenario of its own, whose run shows it.
 
 mod buffers;
+mod chip;
 mod config;
 mod database;
 mod devices;
 mod effects;
+mod frames;
 mod lookup;
 mod lossless;
 mod plan;
 mod ports;
+mod predict;
 mod qos;
 mod queues;
 mod read;
 mod runs;
 mod scenario;
+mod template;
 mod unlike;
 mod verdict;
 
@@ -47,9 +51,14 @@ pub static FAMILY: Family = Family {
             about: "lossless profiles by speed and cable (pg_profile_lookup.ini), beside a configuration database",
             recognise: lookup::recognise,
         },
+        Kind {
+            name: "sonic-buffers-template",
+            about: "pools and profiles of a hardware SKU (buffers_defaults_*.j2), beside a configuration database",
+            recognise: template::recognise,
+        },
     ],
     beside: &[],
-    uses: &["--memory", "--response"],
+    uses: &["--memory", "--response", "--asic"],
     combine,
 };
 
@@ -57,24 +66,32 @@ fn combine(given: InputFiles, work: &mut Work<'_>) -> Result<ScenarioWriter, Imp
     let sources: Vec<_> = given.of("sonic-config-db").collect();
     let lookup = given.at_most_one("sonic-pg-lookup")?;
     let Some(first) = sources.first() else {
+        let alone = lookup.or_else(|| given.of("sonic-buffers-template").next());
         let error =
-            ImportError::new("it has profiles alone, and no ports").file(lookup.map_or("", |source| source.name()));
+            ImportError::new("it has profiles alone, and no ports").file(alone.map_or("", |source| source.name()));
         return Err(error.hint("give the config_db.json of the switch beside it"));
     };
-    let database = Database::read(sources.iter().copied(), work.notes)?;
+    // A template has defaults: entries of a database replace them.
+    let templates = given.of("sonic-buffers-template");
+    let database = Database::read(templates.chain(sources.iter().copied()), work.notes)?;
     database.misspelt(work.notes);
     let lookup = lookup.map(|source| Lookup::read(source, work.notes)).transpose()?;
     let config = read::config(&database, lookup.as_ref(), work.notes)?;
     let plan = Plan::of(config, first.name(), work.options, work.notes)?;
     unsaid(&plan, work);
     let verdicts = verdict::all(&plan, first.name(), work)?;
+    let predictions = predict::all(&plan, first.name(), work)?;
     let mut writer = ScenarioWriter::new();
     introduce(&plan, first.file_name(), &verdicts, &mut writer);
+    predict::remark(&predictions, &mut writer);
     let group = plan.main();
     plan.star(&plan.config.ports.iter().collect::<Vec<_>>(), &mut writer);
     let (classes, ports) = (&plan.config.lossless, plan.config.ports.len() as u64);
     let marks = plan.marks_of_star();
-    plan.mechanisms(scenario::Part { group, classes, ports, marks, fixed: None }, &mut writer);
+    plan.mechanisms(
+        scenario::Part { group, classes, ports, marks, fixed: None, chip: plan.chip.as_ref() },
+        &mut writer,
+    );
     let worst = group.map(|group| runs::worst(&plan, group, &group.ports)).unwrap_or_default();
     if !worst.is_empty() {
         writer.gap().remark(

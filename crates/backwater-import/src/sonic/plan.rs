@@ -9,6 +9,7 @@
 //! the reserves of the profiles.
 
 use super::buffers::{Limit, Pool, Profile};
+use super::chip::{self, Chip};
 use super::config::Config;
 use super::lossless::level;
 use super::ports::{CABLE_M, Port};
@@ -53,6 +54,11 @@ impl Group {
     /// Returns its description: `pg_lossless at 100 Gb/s over 200 ns`.
     pub fn about(&self) -> String {
         format!("{} at {} over {}", self.profile.name, rate(self.bps), time(self.delay_ps))
+    }
+
+    /// The length of the cable, in metres.
+    pub fn metres(&self) -> u64 {
+        self.delay_ps / PS_PER_METRE
     }
 
     /// Returns the errors of a run in which it has the values of another group, each with its direction.
@@ -142,6 +148,8 @@ pub struct Memory {
     pub reserved: u64,
     /// True if `size` includes `xoff`.
     pub inside: bool,
+    /// True if `size` includes all that is guaranteed, too: that of priority groups and of queues.
+    pub whole: bool,
     /// The shared part of the lossless groups, as configured.
     pub configured: u64,
     /// The same, as far as there is memory for it.
@@ -151,7 +159,9 @@ pub struct Memory {
 impl Memory {
     /// Most memory that may be in use.
     pub fn need(&self) -> u64 {
-        self.size + self.reserved + if self.inside { 0 } else { self.xoff }
+        let reserved = if self.whole { 0 } else { self.reserved };
+        let xoff = if self.inside { 0 } else { self.xoff };
+        self.size + reserved + xoff
     }
 
     /// Returns whether the memory suffices.
@@ -169,6 +179,8 @@ pub struct Plan {
     pub pool: Pool,
     /// The memory.
     pub memory: Memory,
+    /// The chip, if it is known.
+    pub chip: Option<Chip>,
     /// Lossless groups, the largest first; among equal ones the one with the least xoff. Empty: nothing is lossless.
     pub groups: Vec<Group>,
     /// Longest frame, in octets.
@@ -183,10 +195,11 @@ impl Plan {
         let mut groups = groups(&config, options);
         shared_groups(&config, file, notes);
         let pool = pool(&config, &groups, file)?;
-        let memory = memory(&config, &pool, &groups, file, options, notes)?;
+        let chip = chip::of(&config.hwsku, options)?;
+        let memory = memory(&config, &pool, &groups, chip.as_ref(), file, options, notes)?;
         for group in &mut groups {
             let own = config.pools.iter().find(|own| own.name == group.profile.pool).unwrap_or(&pool);
-            group.share(own, &config.wants(&own.name), notes);
+            group.share(own, &config.wants(&own.name), chip.is_some(), notes);
             let (name, (from, line)) = (&group.profile.name, &group.profile.at);
             if own.name != pool.name {
                 let text = format!("{name} draws from {}: here all share {}", own.name, pool.name);
@@ -198,7 +211,7 @@ impl Plan {
                 notes.assumed(file, None, text);
             }
         }
-        Ok(Plan { config, pool, memory, groups, frame })
+        Ok(Plan { config, pool, memory, chip, groups, frame })
     }
 
     /// The names of those ports for which `is` returns true.
@@ -316,9 +329,12 @@ fn set_aside(pool: &Pool, profile: &Profile) -> u64 {
     }
 }
 
-/// Alpha of a group; 1 for a static limit. The simulator's largest is 64.
+/// The simulator's largest alpha.
+pub const MOST_ALPHA: f64 = 64.0;
+
+/// Alpha of a group; 1 for a static limit.
 pub fn alpha(group: &Group) -> f64 {
-    group.profile.limit.alpha().unwrap_or(1.0).min(64.0)
+    group.profile.limit.alpha().unwrap_or(1.0).min(MOST_ALPHA)
 }
 
 fn groups(config: &Config, options: &Options) -> Vec<Group> {
@@ -366,8 +382,8 @@ fn groups(config: &Config, options: &Options) -> Vec<Group> {
 }
 
 impl Group {
-    /// Its headroom and reserve, from a pool with so many demands on its headroom.
-    fn share(&mut self, pool: &Pool, wants: &[u64], notes: &mut Notes) {
+    /// Its headroom and reserve, from a pool with so many demands on its headroom. `shares`: the scenario of all ports shares the pool.
+    fn share(&mut self, pool: &Pool, wants: &[u64], shares: bool, notes: &mut Notes) {
         let (profile, xoff) = (&self.profile, self.profile.xoff.unwrap_or(0));
         let (file, line) = (&profile.at.0, Some(profile.at.1));
         self.reserve = set_aside(pool, profile);
@@ -384,8 +400,12 @@ impl Group {
         }
         self.headroom = xoff.min(level(pool.xoff, wants));
         if self.headroom < xoff {
+            let never_more = match shares {
+                true => "in the scenarios of verdicts",
+                false => "here",
+            };
             let text = format!(
-                "{}: {} {} {} B of headroom. Each has {} B when all want theirs at once, and never more here; the switch lets one of \
+                "{}: {} {} {} B of headroom. Each has {} B when all want theirs at once, and never more {never_more}; the switch lets one of \
                  them take up to {xoff} B",
                 profile.name,
                 unlike::count(wants.len(), "priority group"),
@@ -431,6 +451,7 @@ fn memory(
     config: &Config,
     pool: &Pool,
     groups: &[Group],
+    chip: Option<&Chip>,
     file: &str,
     options: &Options,
     notes: &mut Notes,
@@ -439,11 +460,12 @@ fn memory(
     let all = match (options.memory, device) {
         (Some(octets), _) => Some((octets, "--memory".to_owned())),
         (None, Some(device)) => Some((device.memory, format!("of {}", config.hwsku))),
-        (None, None) => None,
+        (None, None) => {
+            chip.and_then(|chip| Some((chip.memory?.max(pool.size.unwrap_or(0)), format!("of {}", chip.name))))
+        }
     };
     let set_aside = |name: &String| config.profile(name).map_or(0, |profile| profile.size);
     let reserved: u64 = config.ports.iter().flat_map(|port| &port.groups).flatten().map(set_aside).sum();
-    let inside = device.is_some_and(|device| device.inside);
     let ingress = || config.pools.iter().filter(|pool| pool.ingress);
     let xoff: u64 = ingress().map(|pool| pool.xoff).sum();
     let others = || ingress().filter(|other| other.name != pool.name);
@@ -481,8 +503,24 @@ fn memory(
         }
     };
     let others: u64 = others().filter_map(|other| other.size).sum();
-    let configured = if inside { size.saturating_sub(xoff) } else { size };
-    let mut memory = Memory { all, size: size + others, xoff, reserved, inside, configured, shared: configured };
+    // Where a pool and its headroom exceed the memory of a chip, the pool has all of it: SONiC's files of Tomahawk 3 and 5 and Trident 3
+    // (studies/silicon-2026, "The reading", 4).
+    let whole = chip.is_some() && xoff > 0 && all.as_ref().is_some_and(|(all, _)| size + xoff > *all);
+    let inside = whole || device.is_some_and(|device| device.inside);
+    let queues = chip.map_or(0, |chip| chip.queues * config.ports.len() as u64);
+    let within = match (inside, whole) {
+        (_, true) => xoff + reserved + queues,
+        (true, false) => xoff,
+        (false, false) => 0,
+    };
+    let configured = size.saturating_sub(within);
+    if whole && configured == 0 {
+        let (from, line) = &pool.at;
+        let reason =
+            format!("{} has {size} B, all of the memory, and {within} B of it are headroom and set aside", pool.name);
+        return Err(ImportError::new(reason).file(from).line(*line).hint(hint));
+    }
+    let mut memory = Memory { all, size: size + others, xoff, reserved, inside, whole, configured, shared: configured };
     if let Some((all, _)) = &memory.all
         && memory.need() > *all
     {

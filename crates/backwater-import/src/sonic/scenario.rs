@@ -1,9 +1,11 @@
 //! Scenarios of a plan: fabric, thresholds, and flows.
 
 use super::buffers::Limit;
-use super::plan::{Group, Plan, alpha};
+use super::chip::Chip;
+use super::plan::{Group, MOST_ALPHA, Plan, alpha};
 use super::ports::Port;
 use super::qos::Wred;
+use super::unlike;
 use crate::scenario_writer::ScenarioWriter;
 use crate::units::{decimal as size, rate, time};
 use std::collections::BTreeMap;
@@ -41,6 +43,8 @@ pub struct Part<'a> {
     pub marks: Option<&'a Wred>,
     /// Thresholds and memory that differ from the plan.
     pub fixed: Option<Fixed>,
+    /// The chip, with its cells, its slices and its shared pool of headroom. Scenarios of verdicts have none: a verdict is about octets.
+    pub chip: Option<&'a Chip>,
 }
 
 /// Thresholds and memory that differ from the plan.
@@ -151,8 +155,19 @@ impl Plan {
         writer.remark(&format!("With {HEADER} B of headers the longest frame has {} B.", self.frame));
         writer.key("payload", size(self.payload()));
         writer.head("[transport]").key_because("loss", "expected", "lost frames are an answer here");
-        writer.head("[switch]").key("architecture", "shared-memory");
+        writer.head("[switch]");
+        match part.chip {
+            Some(chip) => {
+                writer.key_because("preset", chip.name.as_str(), &format!("cells and slices; by {}", chip.by))
+            }
+            None => writer.key("architecture", "shared-memory"),
+        };
         match (part.group, part.fixed) {
+            (Some(group), None) if part.chip.is_some() => self.carved_chip(group, part, writer),
+            (None, None) if part.chip.is_some() => {
+                writer.key_because("buffer", size(self.memory.shared), &self.pool.name);
+                writer.key_because("reserve", size(0), "no class is lossless");
+            }
             (_, Some(fixed)) => {
                 writer.remark("All the memory there is. Nothing is set aside: thresholds alone keep it.");
                 writer.key("buffer", size(fixed.memory));
@@ -213,6 +228,34 @@ impl Plan {
         if group.profile.limit.alpha().is_some() {
             writer.key_because("headroom_above", number(alpha(group)), "beyond its limit a group has headroom");
         }
+    }
+
+    /// The memory of a chip: headrooms share their pool, and only lossless classes have a reserve.
+    pub fn carved_chip(&self, group: &Group, part: Part<'_>, writer: &mut ScenarioWriter) {
+        let (classes, ports) = (part.classes.len() as u64, part.ports);
+        let profile = &group.profile;
+        let (headroom, pool) = match self.pool.xoff {
+            0 => (group.headroom, group.headroom * ports * classes),
+            pool => (profile.xoff.unwrap_or(0), pool),
+        };
+        let reserves = group.reserve * ports * classes;
+        writer.remark(&format!(
+            "{} B are shared, {pool} B are headroom, and {reserves} B are set aside for the lossless classes of {}.",
+            self.memory.shared,
+            unlike::count(usize::try_from(ports).unwrap_or(usize::MAX), "port"),
+        ));
+        writer.key("buffer", size(self.memory.shared + pool + reserves));
+        writer.key_because("reserve", size(group.reserve), &format!("{}: size", profile.name));
+        writer.key("reserve_classes", integers(part.classes));
+        writer.key_because("headroom", size(headroom), &format!("{}: xoff", profile.name));
+        if self.pool.xoff > 0 {
+            writer.key_because("headroom_pool", size(pool), &format!("{}: xoff", self.pool.name));
+        }
+        let above = match profile.limit {
+            Limit::Dynamic(_) => (alpha(group), "beyond its limit a group has headroom"),
+            Limit::Static(_) => (MOST_ALPHA, "headroom is used when the shared memory is full"),
+        };
+        writer.key_because("headroom_above", number(above.0), above.1);
     }
 
     /// Dynamic limits of classes that are not lossless.
@@ -307,12 +350,13 @@ fn fabric(nodes: &[(String, &str)], links: Vec<(String, String, u64, u64)>, writ
     writer.head("[topology]").key("kind", "explicit").verbatim(&format!("node = [\n{nodes}]\nlink = [\n{links}]\n"));
 }
 
-fn integers(classes: &[u8]) -> Vec<i64> {
+/// Classes as numbers of a scenario.
+pub fn integers(classes: &[u8]) -> Vec<i64> {
     classes.iter().map(|class| i64::from(*class)).collect()
 }
 
 /// An alpha with few digits if it is a power of two.
-fn number(alpha: f64) -> f64 {
+pub fn number(alpha: f64) -> f64 {
     let scale = 10f64.powi(DIGITS as i32);
     (alpha * scale).round() / scale
 }

@@ -71,9 +71,14 @@ fn say(verdicts: &[Verdict], file: &str, notes: &mut Notes) {
 fn memory(plan: &Plan, work: &mut Work<'_>) -> Result<Verdict, ImportError> {
     let memory = &plan.memory;
     let (size, xoff, reserved, need) = (memory.size, memory.xoff, memory.reserved, memory.need());
-    let sum = match memory.inside {
-        true => format!("pools of {size} B, {xoff} B of headroom among them, and {reserved} B set aside are {need} B"),
-        false => format!("pools of {size} B, headroom of {xoff} B and {reserved} B set aside are {need} B"),
+    let sum = match (memory.whole, memory.inside) {
+        (true, _) => {
+            format!("pools of {size} B, {xoff} B of headroom and {reserved} B set aside among them, are {need} B")
+        }
+        (false, true) => {
+            format!("pools of {size} B, {xoff} B of headroom among them, and {reserved} B set aside are {need} B")
+        }
+        (false, false) => format!("pools of {size} B, headroom of {xoff} B and {reserved} B set aside are {need} B"),
     };
     let says = match (&memory.all, memory.fits()) {
         (Some((all, who)), Some(true)) => format!("legal: {sum}, within the memory of {all} B ({who})"),

@@ -13,6 +13,7 @@ mod ranges;
 mod recognised;
 mod simai;
 mod sonic;
+mod sonic_chip;
 
 use backwater_import::{ImportError, Imported, Memory, Options, Source, import};
 
@@ -71,9 +72,11 @@ pub const FIXTURES: &[(&str, &str)] = &[
     ("hpcc/paths.txt", "hpcc-paths"),
     ("hpcc/trace.txt", "hpcc-trace"),
     ("sonic/buffers-dell6100.json", "sonic-config-db"),
+    ("sonic/buffers_defaults_own.j2", "sonic-buffers-template"),
     ("sonic/dell6100-ports.json", "sonic-config-db"),
     ("sonic/leaf.json", "sonic-config-db"),
     ("sonic/mock_config_db.json", "sonic-config-db"),
+    ("sonic/only-ports.json", "sonic-config-db"),
     ("sonic/pg_profile_lookup.ini", "sonic-pg-lookup"),
     ("sonic/qos-dell6100.json", "sonic-config-db"),
     ("sonic/without-profiles.json", "sonic-config-db"),

@@ -57,6 +57,11 @@ pub(crate) const CHIPS: &[Preset] = &[
     ),
 ];
 
+/// All chips, in the order of their list.
+pub fn chips() -> impl Iterator<Item = &'static Preset> {
+    CHIPS.iter()
+}
+
 /// Facts about a chip in a line: what its file sets.
 pub(crate) fn summary(chip: &Preset) -> String {
     let set = chip.toml.lines().filter_map(|line| line.split_once(" = "));

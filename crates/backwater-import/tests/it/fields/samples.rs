@@ -68,6 +68,7 @@ pub const SETS: &[Set] = &[
     set("sonic", &["sonic/buffers-dell6100.json", "sonic/qos-dell6100.json", "sonic/dell6100-ports.json"]),
     set("sonic", &["sonic/mock_config_db.json"]),
     set("sonic", &["sonic/without-profiles.json", "sonic/pg_profile_lookup.ini"]),
+    set("sonic", &["sonic/only-ports.json", "sonic/pg_profile_lookup.ini", "sonic/buffers_defaults_own.j2"]),
     set("simai", &["simai/microAllReduce.txt"]),
     set("simai", &["simai/experts.txt"]),
     set("simai", &["simai/aicb_all_to_all.txt", "simai/Spectrum-X_16g_8gps_400Gbps_H100"]),
@@ -150,6 +151,10 @@ pub fn fields(kind: &str, octets: &[u8]) -> Vec<Field> {
             let (table, key) = path.first().and_then(|first| first.split_once('|')).unwrap_or((&path[0], ""));
             let field = path.last().cloned().unwrap_or_default();
             (format!("{table}.{field}"), vec![table.to_owned(), key.to_owned(), field], table.to_owned())
+        }),
+        "sonic-buffers-template" => words(text(), |_, words| match words {
+            [key, _] => vec![None, Some(format!("template.{}", key.trim_matches(['"', ':'])))],
+            _ => vec![None; words.len()],
         }),
         "sonic-pg-lookup" => words(text(), |_, words| remarks("#", words, || columns(&LOOKUP, words))),
         "simai-workload" => words(text(), |line, words| match line {
