@@ -258,6 +258,11 @@ impl Receiver {
         self.until[slot] > now
     }
 
+    /// The pause of `slot` is over, whatever its frame said.
+    pub(crate) fn forget(&mut self, slot: usize) {
+        self.until[slot] = Time::ZERO;
+    }
+
     fn apply(&mut self, slot: usize, until: Time) -> Vec<GateChange> {
         // A newer frame replaces the timer (IEEE 802.3 annex 31B.3.3).
         let before = std::mem::replace(&mut self.until[slot], until);

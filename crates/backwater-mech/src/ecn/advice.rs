@@ -11,7 +11,7 @@
 //! fluid model. For the second that paper sets n to all ports of a switch, and t_PFC to the greatest value that a shared memory leaves; n =
 //! 1 is a single hot port, and the default.
 
-use super::config::Params;
+use super::config::{MarkingThreshold, Params};
 use backwater_engine::Time;
 use backwater_net::Bytes;
 use backwater_net::Rate;
@@ -72,6 +72,8 @@ pub(super) fn facts(params: Option<&Params>, situation: &Situation) -> Map<Strin
     // Named if it is not the switch of the hot port itself.
     let lower = lowest.filter(|(bytes, ..)| own_limit.is_none_or(|own| *bytes < own));
     let own = Params::default();
+    // A dynamic threshold reads neither kmin nor kmax.
+    let params = params.filter(|ecn| ecn.threshold == MarkingThreshold::Static);
     let facts = json!({
         "rate": situation.rate.to_string(),
         // The receiver's own link follows its switch.

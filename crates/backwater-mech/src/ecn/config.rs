@@ -2,7 +2,8 @@
 
 use crate::red::AboveMaximum;
 use backwater_derive::parameters;
-use backwater_net::hooks::{Finding, Ineffective, PortShape, SwitchShape};
+use backwater_net::config::{Architecture, BufferPer, SwitchParams};
+use backwater_net::hooks::{CheckCx, Finding, Ineffective, PortShape, SwitchShape};
 use backwater_net::{Bytes, Rate};
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
@@ -17,10 +18,29 @@ pub enum At {
     Dequeue,
 }
 
+/// What determines the length above which a queue marks.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
+#[serde(rename_all = "kebab-case")]
+pub enum MarkingThreshold {
+    /// Fixed lengths: `kmin` and `kmax`.
+    Static,
+    /// The limit that the free memory leaves the queue, `offset` and `floor`.
+    Dynamic,
+}
+
 /// Parameters of ECN marking.
 #[parameters]
 #[derive(Clone, Debug)]
 pub struct Params {
+    /// Form of the threshold: `static` (the curve from `kmin` to `kmax`) or `dynamic` (D-ECN: a step that follows the limit of the queue).
+    #[param(default = MarkingThreshold::Static, source = "choice: as the DCQCN paper; Arista, D-ECN, 2024: dynamic")]
+    pub threshold: MarkingThreshold,
+    /// Dynamic threshold: bytes by which it lies below the limit of the queue. Absent: must be given where `threshold` is `dynamic`.
+    #[param(symbol = "offset", range = Bytes::ZERO.., source = "as Arista, D-ECN, 2024; the value is the operator's")]
+    pub offset: Option<Bytes>,
+    /// Dynamic threshold: its least value, as long as the limit of the queue is not lower still.
+    #[param(symbol = "floor", default = Bytes::ZERO, range = Bytes::ZERO.., source = "as Arista, D-ECN, 2024; 0 B: choice")]
+    pub floor: Bytes,
     /// Queue length up to which no packet is marked.
     #[param(symbol = "Kmin", default = Bytes(5_000), range = Bytes::ZERO..=kmax, source = "Zhu et al., SIGCOMM 2015")]
     pub kmin: Bytes,
@@ -73,10 +93,14 @@ impl Params {
         self.host_ports || port.host.is_none()
     }
 
-    /// Kmin and Kmax of a port, if it marks.
+    /// Kmin and Kmax of a port, if it marks. A dynamic threshold may fall to zero.
     pub(super) fn thresholds(&self, port: &PortShape) -> Option<(Bytes, Bytes)> {
         let at_rate = |length: Bytes| length.at_rate(port.rate, self.reference_rate);
-        self.marks_at(port).then(|| (at_rate(self.kmin), at_rate(self.kmax)))
+        let levels = match self.threshold {
+            MarkingThreshold::Static => (at_rate(self.kmin), at_rate(self.kmax)),
+            MarkingThreshold::Dynamic => (Bytes::ZERO, Bytes::ZERO),
+        };
+        self.marks_at(port).then_some(levels)
     }
 }
 
@@ -85,14 +109,52 @@ const PUBLISHED_FOR: Rate = Rate::gbps(40);
 
 /// Parameters that these settings leave without effect.
 pub(super) fn ineffective(params: &Params) -> Vec<Ineffective> {
-    match params.mark_at {
-        At::Enqueue => Ineffective::all(&["count_departing"], "mark_at", "mark_at = \"dequeue\""),
-        At::Dequeue => Vec::new(),
+    let mut ineffective = match params.threshold {
+        MarkingThreshold::Static => Ineffective::all(&["offset", "floor"], "threshold", "threshold = \"dynamic\""),
+        MarkingThreshold::Dynamic => {
+            Ineffective::all(&["kmin", "kmax", "reference_rate"], "threshold", "threshold = \"static\"")
+        }
+    };
+    if params.threshold == MarkingThreshold::Dynamic && params.above_kmax == AboveMaximum::All {
+        ineffective.extend(Ineffective::all(&["pmax"], "above_kmax", "above_kmax = \"pmax\""));
     }
+    if params.mark_at == At::Enqueue {
+        ineffective.extend(Ineffective::all(&["count_departing"], "mark_at", "mark_at = \"dequeue\""));
+    }
+    ineffective
+}
+
+/// A dynamic threshold needs its offset, and switches whose queues have a limit to follow.
+pub(super) fn check(params: &Params, cx: &CheckCx<'_>) -> Vec<Finding> {
+    if params.threshold == MarkingThreshold::Static {
+        return Vec::new();
+    }
+    let fatal = |key, reason: String, hint: &str| Finding { fatal: true, key, reason, hint: hint.into() };
+    let mut findings = Vec::new();
+    if params.offset.is_none() {
+        let hint = "give offset, as with --set ecn.offset=\"500 KB\", or threshold = \"static\"";
+        findings.push(fatal("offset", "a dynamic threshold needs offset".into(), hint));
+    }
+    let follows = |switch: &SwitchParams| {
+        switch.architecture == Architecture::SharedMemory && switch.buffer_per != BufferPer::None
+    };
+    if let Some((shape, _)) = cx.switches.iter().zip(cx.switch_params).find(|(_, switch)| !follows(switch)) {
+        let reason = format!(
+            "a dynamic threshold follows the limit that the free memory leaves a queue, and queues of {} have none",
+            shape.name
+        );
+        let hint = "switch.architecture = \"shared-memory\" with a limited buffer, where switch.alpha_egress sets the limit; or \
+                    threshold = \"static\"";
+        findings.push(fatal("threshold", reason, hint));
+    }
+    findings
 }
 
 /// Returns warnings about defaults that do not fit.
 pub(super) fn check_defaults(params: &Params, shape: &SwitchShape) -> Vec<Finding> {
+    if params.threshold == MarkingThreshold::Dynamic {
+        return Vec::new();
+    }
     let fastest = shape.ports.iter().filter(|port| params.marks_at(port)).map(|port| port.rate).max();
     let Some(rate) = fastest.filter(|rate| *rate > PUBLISHED_FOR && params.reference_rate.is_none()) else {
         return Vec::new();

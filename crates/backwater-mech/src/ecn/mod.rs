@@ -4,11 +4,17 @@
 //! q <= Kmin          : P = 0
 //! Kmin < q < Kmax    : P = Pmax (q - Kmin) / (Kmax - Kmin)
 //! q >= Kmax          : P = 1, or Pmax (`above_kmax`)          (Kmin = Kmax: a step, above it where q > K)
+//! dynamic            : Kmin = Kmax = min(limit, max(limit - offset, floor)),
+//!                      limit = alpha_egress x free shared memory + queue_reserve, at most queue_limit
 //! ```
 //!
 //! `q` is the length of the egress queue as it is, or with `weight` its average over arrivals (`average.rs`), as in
 //! RED. With a reference rate C0, a port of rate C has the thresholds Kmin C / C0 and Kmax C / C0: the same queueing
 //! time at all rates.
+//!
+//! A dynamic threshold (D-ECN) follows the limit of the queue in a shared memory. No standard has it. Arista published
+//! on 2024-12-24 that an offset and a floor of each queue shape a threshold that changes with the queue's limit. The
+//! formula above is second-hand, from a report on that product. We have not read the product's own text.
 //!
 //! Trimmed packets are not marked (UEC 1.0, section 4.1: they should not be); they keep an earlier mark. With
 //! `host_ports = false` ports to hosts mark nothing. `htsim_uec` does so where receivers grant credit, which controls
@@ -17,26 +23,34 @@
 //!
 //! # Not modelled
 //! - drops of packets that are not ECN-capable
+//! - a static and a dynamic threshold of one queue at once; OcNOS 7.0 marks where either would
+//! - hysteresis of a dynamic threshold; OcNOS 7.0 calls its floor an offset below which marking stops
 //! - the even spacing of RED's marks
 //!
 //! # Differences
 //! - A frame departs when the counters fall. With `switch.release_at = "end"` (the default, and htsim's way) the mark
 //!   depends on the queue that remains when the frame's last bit has left. Hardware must decide at the first bit, as
 //!   `"start"` does.
+//! - The limit of a dynamic threshold is that of admission, with `queue_reserve` in it. It is that of lossy frames also
+//!   in queues of lossless classes, which admission does not limit. With `switch.slices` it is that of the slice by
+//!   which the frame came, while `q` counts the frames of all slices, as in admission.
+//! - OcNOS 7.0 prints another formula for the same chip (Tomahawk 5): the limit less floor less offset.
 
 mod advice;
 mod config;
+mod dynamic;
 
+use self::dynamic::DynamicThreshold;
 use crate::average::Averages;
 use backwater_engine::Time;
 use backwater_net::Bytes;
 use backwater_net::hooks::{
-    Absent, Account, Activity, Advice, AdviceError, AdviceForm, Finding, Ineffective, Levels, Margin, Mechanism, Place,
-    Profile, Question, Situation, SwitchCx, SwitchShape, SwitchSide,
+    Absent, Account, Activity, Advice, AdviceError, AdviceForm, CheckCx, Finding, Ineffective, Levels, Margin,
+    Mechanism, Place, Profile, Question, Situation, SwitchCx, SwitchShape, SwitchSide,
 };
 use backwater_net::occupancy::Occupancy;
 use backwater_net::packet::{Ecn, Packet};
-pub use config::{At, Params};
+pub use config::{At, MarkingThreshold, Params};
 use rand::RngExt;
 use serde_json::{Map, Value};
 
@@ -61,6 +75,9 @@ pub struct CongestionPoint {
     /// Kmin and Kmax of each port; `None` if it does not mark
     #[state(fixed)]
     thresholds: Vec<Option<(Bytes, Bytes)>>,
+    /// where it follows the memory
+    #[state(within)]
+    dynamic: Option<DynamicThreshold>,
     /// the least Kmin: up to it nothing is marked at any port
     #[state(fixed)]
     least: Bytes,
@@ -121,8 +138,12 @@ impl SwitchSide for CongestionPoint {
 
     fn activity(&self, _: &Occupancy) -> Activity {
         let mut activity = Activity { acts: self.marks, margin: None };
+        let of = "longest queue of packets that can be marked";
+        if let Some(dynamic) = &self.dynamic {
+            let marks = self.thresholds.iter().any(Option::is_some);
+            return Activity { margin: marks.then(|| dynamic.margin(of)), ..activity };
+        }
         for (peak, thresholds) in self.peaks.iter().zip(&self.thresholds) {
-            let of = "longest queue of packets that can be marked";
             let margin = thresholds.map(|(kmin, _)| Margin::bytes(of, *peak, kmin));
             activity.join(Activity { acts: 0, margin });
         }
@@ -176,8 +197,16 @@ impl CongestionPoint {
         }
     }
 
+    /// Kmin and Kmax of a queue of `q` bytes now, if its port marks.
+    fn thresholds_at(&mut self, cx: &SwitchCx<'_>, at: &Place, q: Bytes) -> Option<(Bytes, Bytes)> {
+        let thresholds = self.thresholds[usize::from(at.egress.0)]?;
+        let Some(dynamic) = &mut self.dynamic else { return Some(thresholds) };
+        let threshold = dynamic.of(cx.seen().queue_limit(at)?, q);
+        Some((threshold, threshold))
+    }
+
     fn mark_by_curve(&mut self, cx: &mut SwitchCx<'_>, at: &Place, q: Bytes, pkt: &mut Packet) {
-        let Some((kmin, kmax)) = self.thresholds[usize::from(at.egress.0)].filter(|(kmin, _)| q > *kmin) else {
+        let Some((kmin, kmax)) = self.thresholds_at(cx, at, q).filter(|(kmin, _)| q > *kmin) else {
             return;
         };
         let Params { pmax, above_kmax, .. } = self.params;
@@ -226,6 +255,10 @@ impl Mechanism for Marker {
         config::ineffective(params)
     }
 
+    fn check(params: &Params, cx: &CheckCx<'_>) -> Vec<Finding> {
+        config::check(params, cx)
+    }
+
     fn check_defaults(params: &Params, shape: &SwitchShape) -> Vec<Finding> {
         config::check_defaults(params, shape)
     }
@@ -242,7 +275,8 @@ impl Mechanism for Marker {
         };
         let own = if params.count_departing { shape.max_frame } else { Bytes::ZERO };
         let (marks, peaks) = (0, vec![Bytes::ZERO; thresholds.len()]);
-        Some(CongestionPoint { params: params.clone(), mode, thresholds, least, own, classes, averages, marks, peaks })
+        let (params, dynamic) = (params.clone(), DynamicThreshold::new(params));
+        Some(CongestionPoint { params, mode, thresholds, dynamic, least, own, classes, averages, marks, peaks })
     }
 }
 

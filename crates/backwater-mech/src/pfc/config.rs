@@ -99,6 +99,20 @@ pub struct Params {
     /// the pause). With `lossless` the first dropped frame ends the run, and `forward` is an error.
     #[param(symbol = "action", default = Action::Drop, source = "SONiC PFC watchdog: drop")]
     pub watchdog_action: Action,
+    /// Watchdog: interval at which it looks at its queues, from the beginning of the run on. It counts whole intervals only. Absent: it
+    /// looks all the time.
+    #[param(
+        symbol = "P", range = Time(1).., source = "SONiC, pfcwd: 200 ms for up to 32 ports; absent: choice",
+        why = "it cannot look at no interval"
+    )]
+    pub watchdog_poll: Option<Time>,
+    /// Watchdog with `watchdog_poll`: whether a port hears no PFC frames while all of its classes are given up. The watchdog takes that for
+    /// quiet.
+    #[param(
+        default = false,
+        source = "choice; true: Broadcom Tomahawk 4 to 6 under SONiC (sonic-buildimage issue 29203)"
+    )]
+    pub watchdog_blind: bool,
 }
 
 impl Params {
@@ -165,6 +179,22 @@ impl Params {
                 key: "watchdog_restore",
                 reason: "there is no watchdog to be restored from".into(),
                 hint: "give `watchdog`, the detection time, too".into(),
+            }];
+        }
+        if self.watchdog.is_none() && self.watchdog_poll.is_some() {
+            return vec![Finding {
+                fatal: true,
+                key: "watchdog_poll",
+                reason: "there is no watchdog that could look".into(),
+                hint: "give `watchdog`, the detection time, too".into(),
+            }];
+        }
+        if self.watchdog_blind && self.watchdog_poll.is_none() {
+            return vec![Finding {
+                fatal: true,
+                key: "watchdog_blind",
+                reason: "a watchdog without an interval does not count frames by intervals".into(),
+                hint: "give `watchdog` and `watchdog_poll`, too".into(),
             }];
         }
         if !lossless || self.watchdog.is_none() {

@@ -49,6 +49,7 @@ mod advice;
 pub mod annex_n;
 mod config;
 mod feeders;
+mod polls;
 mod tables;
 pub mod watchdog;
 
@@ -218,11 +219,10 @@ impl LinkSide for Switch {
     }
 
     fn on_link_timer(&mut self, cx: &mut LinkCx<'_>, token: Token) {
-        let now = cx.now();
         if let (Some(slot), Some(watchdog), LinkCx::Switch(cx)) = (Watchdog::own(token), &mut self.watchdog, &mut *cx) {
-            return watchdog.wake(cx, slot, self.receiver.is_paused(slot, now));
+            return watchdog.wake(cx, slot, &mut self.receiver);
         }
-        let due = self.receiver.wake(token as usize, now);
+        let due = self.receiver.wake(token as usize, cx.now());
         self.obey(cx, token as usize, due);
     }
 }
@@ -453,10 +453,7 @@ impl Mechanism for Pfc {
             max_frame: shape.max_frame,
             pauses: 0,
             peak_occupancy: PeakOccupancy::new(params.xoff()),
-            watchdog: params.watchdog.map(|detect| {
-                let (restore, action) = (params.watchdog_restore, params.watchdog_action);
-                Box::new(Watchdog::new(ports * CLASSES, detect, restore, action))
-            }),
+            watchdog: params.watchdog.map(|detect| Box::new(Watchdog::new(params, detect, ports))),
         })
     }
 

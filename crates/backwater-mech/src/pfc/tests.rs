@@ -30,6 +30,8 @@ pub(super) fn params(xoff: u64, xon: u64) -> Params {
         watchdog: None,
         watchdog_restore: None,
         watchdog_action: Action::Drop,
+        watchdog_poll: None,
+        watchdog_blind: false,
     }
 }
 

@@ -15,12 +15,26 @@
 //! counts such frames alone (`pfc_restore.lua`). A pause in force counts here, too; that makes no difference if R is longer than the
 //! interval of frames, as SONiC's 100 ms and more are.
 //!
-//! **Not modelled:** a watchdog of end stations; dropping at the ingress what comes in the class from the port in storm; a count that stands
-//! still while a port has no class left under PFC (Broadcom TH5 and TH6, which restore in a storm of all classes).
-//! **Differences:** SONiC polls; here T and R are exact.
+//! With an interval P it acts at looks only, as SONiC's does ([`polls`](super::polls)). A restored queue that is paused again before the
+//! next look counts as paused since the restoration: `pfc_detect_broadcom.lua` keeps the values of the last look before the storm.
+//!
+//! With `watchdog_blind` a port hears no frame while all of its classes are in storm (Broadcom Tomahawk 4 to 6, sonic-buildimage issue
+//! 29203). Each class is then restored in the midst of the storm:
+//!
+//! ```text
+//! storm at kP   -> frames that come before the switch has acted count until (k + 1) P
+//! then nothing  -> restored at (k + 1 + ceil(R / P)) P, paused by the next frame, in storm again ceil(T / P) P later
+//! cycle         =  (1 + ceil(R / P) + ceil(T / P)) P
+//! ```
+//!
+//! **Not modelled:** a watchdog of end stations; dropping at the ingress what comes in the class from the port in storm; the time from a
+//! look to its action.
+//! **Differences:** without `watchdog_poll` T and R are exact. With it all switches look at the same instants, multiples of P. SONiC's rule
+//! for Broadcom gives up an empty queue, too; here a storm needs frames that wait.
 
-use super::config::Action;
-use crate::mac_control::GateChange;
+use super::config::{Action, Params};
+use super::polls::Polls;
+use crate::mac_control::{GateChange, Receiver};
 use backwater_engine::Time;
 use backwater_net::hooks::{Gate, Place, SwitchCx, Token};
 use backwater_net::packet::{CLASSES, Class, Port, Queue};
@@ -45,6 +59,12 @@ pub(super) struct Watchdog {
     restore: Time,
     #[state(fixed)]
     action: Action,
+    /// P
+    #[state(fixed)]
+    polls: Polls,
+    /// Classes under PFC, a bit each, where a port that gives up all of them hears no frames; zero elsewhere.
+    #[state(fixed)]
+    blind: u8,
     queues: Vec<State>,
 }
 
@@ -52,10 +72,12 @@ pub(super) struct Watchdog {
 enum State {
     /// The neighbour lets it send.
     Free,
-    /// It has been paused since this time.
+    /// Its pause counts from this time on.
     Paused(Time),
-    /// The neighbour's pauses are ignored; the time of their last frame, or of the storm's detection.
+    /// The neighbour's pauses are ignored; quiet counts from this time on, the last frame's or the storm's.
     Storm(Time),
+    /// Restored at this look; a pause that begins before the next one counts from here.
+    Restored(Time),
 }
 
 fn place_of(slot: usize) -> (Port, Class) {
@@ -68,8 +90,15 @@ fn gate(slot: usize) -> Gate {
 }
 
 impl Watchdog {
-    pub(super) fn new(slots: usize, detect: Time, restore: Option<Time>, action: Action) -> Watchdog {
-        Watchdog { detect, restore: restore.unwrap_or(detect), action, queues: vec![State::Free; slots] }
+    pub(super) fn new(params: &Params, detect: Time, ports: usize) -> Watchdog {
+        Watchdog {
+            detect,
+            restore: params.watchdog_restore.unwrap_or(detect),
+            action: params.watchdog_action,
+            polls: Polls::new(params.watchdog_poll),
+            blind: if params.watchdog_blind { params.class_bits() } else { 0 },
+            queues: vec![State::Free; ports * CLASSES],
+        }
     }
 
     /// The slot of a timer of its own.
@@ -80,20 +109,45 @@ impl Watchdog {
     /// Returns whether a frame that joins this queue is dropped.
     pub(super) fn drops(&self, at: &Place) -> bool {
         let slot = usize::from(at.egress.0) * CLASSES + usize::from(at.queue.0);
-        self.action == Action::Drop && matches!(self.queues[slot], State::Storm(_))
+        self.action == Action::Drop && self.is_in_storm(slot)
     }
 
     /// Returns whether the neighbour's pauses of a queue do not keep it from sending.
     pub(super) fn ignores(&self, slot: usize) -> bool {
-        self.action == Action::Forward && matches!(self.queues[slot], State::Storm(_))
+        self.action == Action::Forward && self.is_in_storm(slot)
+    }
+
+    fn is_in_storm(&self, slot: usize) -> bool {
+        matches!(self.queues[slot], State::Storm(_))
+    }
+
+    /// The slots of a slot's port that are under PFC, where the port hears no frame.
+    fn unheard(&self, slot: usize) -> Vec<usize> {
+        let first = slot - slot % CLASSES;
+        let of_port: Vec<usize> = (first..first + CLASSES).filter(|at| self.blind & (1 << (at - first)) != 0).collect();
+        if of_port.iter().all(|at| self.is_in_storm(*at)) { of_port } else { Vec::new() }
     }
 
     /// A frame of MAC control names the class of a queue.
     pub(super) fn on_pause(&mut self, cx: &mut SwitchCx<'_>, slot: usize) {
-        if let State::Storm(quiet_since) = &mut self.queues[slot] {
-            *quiet_since = cx.now();
-            cx.arm(cx.now().after(self.restore), slot as Token | OWN);
+        if self.is_in_storm(slot) && self.unheard(slot).is_empty() {
+            self.quiet_from(cx, slot);
         }
+    }
+
+    /// Quiet begins with the frame of now, or with the storm.
+    fn quiet_from(&mut self, cx: &mut SwitchCx<'_>, slot: usize) {
+        let since = self.polls.counts_from(cx.now());
+        let before = std::mem::replace(&mut self.queues[slot], State::Storm(since));
+        // Thousands of frames come between two looks.
+        if !self.polls.are_apart() || before != State::Storm(since) {
+            self.arm(cx, since.after(self.restore), slot);
+        }
+    }
+
+    /// Looks at a queue at `t`, or at the next look.
+    fn arm(&self, cx: &mut SwitchCx<'_>, t: Time, slot: usize) {
+        cx.arm(self.polls.first_from(t), slot as Token | OWN);
     }
 
     /// The neighbour's pause of a queue begins or ends. Returns whether the queue obeys.
@@ -101,23 +155,50 @@ impl Watchdog {
         let (GateChange::Shut(slot) | GateChange::Open(slot)) = change;
         let ends = matches!(change, GateChange::Open(_));
         match self.queues[slot] {
-            State::Storm(quiet_since) if ends => self.restore_if_quiet(cx, slot, quiet_since),
-            State::Storm(_) => {}
+            State::Storm(quiet_since) => {
+                if ends {
+                    self.restore_if_quiet(cx, slot, quiet_since);
+                }
+            }
             _ if ends => self.queues[slot] = State::Free,
-            _ => {
-                self.queues[slot] = State::Paused(cx.now());
-                cx.arm(cx.now().after(self.detect), slot as Token | OWN);
+            before => {
+                let since = match before {
+                    State::Restored(at) if cx.now() < self.polls.counts_from(at) => at,
+                    _ => self.polls.counts_from(cx.now()),
+                };
+                self.queues[slot] = State::Paused(since);
+                self.arm(cx, since.after(self.detect), slot);
             }
         }
-        !matches!(self.queues[slot], State::Storm(_))
+        !self.is_in_storm(slot)
     }
 
-    /// A timer has expired. `paused`: whether the neighbour pauses the queue now.
-    pub(super) fn wake(&mut self, cx: &mut SwitchCx<'_>, slot: usize, paused: bool) {
+    /// A timer has expired. What `neighbour` says of a queue that is restored without having been heard is forgotten.
+    pub(super) fn wake(&mut self, cx: &mut SwitchCx<'_>, slot: usize, neighbour: &mut Receiver) {
         match self.queues[slot] {
             State::Paused(since) if cx.now() >= since.after(self.detect) => self.detected(cx, slot),
-            State::Storm(quiet_since) if !paused => self.restore_if_quiet(cx, slot, quiet_since),
-            _ => {} // a timer of an earlier pause, or a storm that goes on until its last pause has ended
+            State::Storm(quiet_since) => match self.unheard(slot) {
+                // A storm goes on until its last pause has ended.
+                unheard if unheard.is_empty() => {
+                    if !neighbour.is_paused(slot, cx.now()) {
+                        self.restore_if_quiet(cx, slot, quiet_since);
+                    }
+                }
+                unheard => self.restore_unheard(cx, unheard, neighbour),
+            },
+            _ => {} // a timer of an earlier pause
+        }
+    }
+
+    /// Restores those of a port's queues that seem quiet, all at once: with the first of them the port hears frames again.
+    #[cold]
+    fn restore_unheard(&mut self, cx: &mut SwitchCx<'_>, slots: Vec<usize>, neighbour: &mut Receiver) {
+        for slot in slots {
+            if let State::Storm(quiet_since) = self.queues[slot]
+                && self.restore_if_quiet(cx, slot, quiet_since)
+            {
+                neighbour.forget(slot);
+            }
         }
     }
 
@@ -125,10 +206,9 @@ impl Watchdog {
         let (port, class) = place_of(slot);
         let waiting = cx.seen().egress(port, Queue(class.0)).0;
         if waiting == 0 {
-            return cx.arm(cx.now().after(self.detect), slot as Token | OWN);
+            return self.arm(cx, cx.now().after(self.detect), slot);
         }
-        self.queues[slot] = State::Storm(cx.now());
-        cx.arm(cx.now().after(self.restore), slot as Token | OWN);
+        self.quiet_from(cx, slot);
         cx.report(FIRED, port, class, waiting);
         match self.action {
             Action::Drop => cx.flush(port, Queue(class.0)),
@@ -137,16 +217,26 @@ impl Watchdog {
                 cx.open(gate(slot));
             }
         }
+        // Frames of all classes were heard until now.
+        for other in self.unheard(slot).into_iter().filter(|other| *other != slot) {
+            self.quiet_from(cx, other);
+        }
     }
 
-    /// Restores a queue in storm that is not paused, if it has been quiet long enough.
-    fn restore_if_quiet(&mut self, cx: &mut SwitchCx<'_>, slot: usize, quiet_since: Time) {
-        if cx.now() >= quiet_since.after(self.restore) {
-            let (port, class) = place_of(slot);
-            self.queues[slot] = State::Free;
-            cx.report(RESTORED, port, class, 0);
-            cx.open(gate(slot));
+    /// Restores a queue in storm that is not paused, if it has been quiet long enough. Returns whether it is restored.
+    fn restore_if_quiet(&mut self, cx: &mut SwitchCx<'_>, slot: usize, quiet_since: Time) -> bool {
+        if cx.now() < quiet_since.after(self.restore) {
+            return false;
         }
+        if cx.now() < self.polls.first_from(cx.now()) {
+            self.arm(cx, cx.now(), slot);
+            return false;
+        }
+        let (port, class) = place_of(slot);
+        self.queues[slot] = if self.polls.are_apart() { State::Restored(cx.now()) } else { State::Free };
+        cx.report(RESTORED, port, class, 0);
+        cx.open(gate(slot));
+        true
     }
 }
 

@@ -19,4 +19,5 @@ mod qcn;
 mod sfc_isolation;
 mod sfc_proxy;
 mod transport;
+mod watchdog;
 mod windows;

@@ -7,7 +7,7 @@ use crate::common::{Bench, On, network};
 use backwater_engine::Time;
 use backwater_mech::ecn;
 use backwater_mech::registry::Config;
-use backwater_net::config::ReleaseAt;
+use backwater_net::config::{Architecture, BufferPer, ReleaseAt, SwitchParams};
 use backwater_net::{Bytes, Rate};
 
 const PACKETS: u64 = 100;
@@ -22,9 +22,14 @@ fn left() -> impl Iterator<Item = u64> {
 
 /// Returns how many of the packets of one flow over such a bottleneck are marked.
 fn marked(seed: u64, release_at: ReleaseAt, params: ecn::Params) -> u64 {
+    marked_in(SwitchParams { release_at, buffer_per: BufferPer::None, ..SwitchParams::default() }, seed, params)
+}
+
+/// The same at a switch with other parameters.
+fn marked_in(switch: SwitchParams, seed: u64, params: ecn::Params) -> u64 {
     let links = [("h0", "s0", Rate::gbps(100), Time::ns(150)), ("s0", "h1", Rate::gbps(10), Time::ns(150))];
     let mut bench = Bench::new(network(2, &["s0"], &links));
-    (bench.seed, bench.switch.release_at) = (seed, release_at);
+    (bench.seed, bench.switch) = (seed, switch);
     bench.mechanisms = Config::default().ecn(params);
     bench.flow(0, 1, PACKETS * 4000);
     bench.run().at_rest().flow(0).marked
@@ -64,4 +69,24 @@ fn between_low_and_high_the_probability_rises_in_proportion() {
 fn a_receiver_s_port_may_be_left_to_its_credit() {
     let own = ecn::Params { host_ports: false, ..curve(0, 0) };
     assert_eq!(marked(1, ReleaseAt::End, own), 0);
+}
+
+/// In a memory of 200 packets a queue may hold what is free. A packet that leaves l behind is still there, so 199 - l packets are free. The
+/// threshold is 99.5 packets lower, and more than it is left if 2 l + 1 > 100.5: fifty packets and more.
+#[test]
+fn a_dynamic_threshold_follows_the_memory_packet_by_packet() {
+    let memory = SwitchParams {
+        architecture: Architecture::SharedMemory,
+        buffer: Bytes(200 * FRAME),
+        release_at: ReleaseAt::End,
+        ..SwitchParams::default()
+    };
+    let threshold = ecn::MarkingThreshold::Dynamic;
+    let below = ecn::Params { threshold, offset: Some(Bytes(199 * FRAME / 2)), ..ecn::Params::default() };
+    let above = left().filter(|left| 2 * left + 1 > 100).count() as u64;
+    assert_eq!(marked_in(memory.clone(), 1, below.clone()), above);
+    // A floor of 60 packets leaves those marked that leave more than 60, as long as the limit is higher: up to 99 of them.
+    let floored = ecn::Params { floor: Bytes(60 * FRAME), ..below };
+    let above = left().filter(|left| *left > 60).count() as u64;
+    assert_eq!(marked_in(memory, 1, floored), above);
 }

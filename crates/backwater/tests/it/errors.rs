@@ -365,6 +365,13 @@ fn cases() -> Vec<(&'static str, Result<(), ScenarioError>)> {
             ),
         ),
         (
+            "marks below a limit that queues do not have",
+            star("architecture = \"output-queued\"\n[ecn]\nthreshold = \"dynamic\"\noffset = \"100 KB\"\n"),
+        ),
+        ("marks at an unknown offset", star("architecture = \"shared-memory\"\n[ecn]\nthreshold = \"dynamic\"\n")),
+        ("looks of no watchdog", star("[pfc]\nxoff = \"300 KB\"\nwatchdog_poll = \"200 ms\"\n")),
+        ("frames that nobody counts", star("[pfc]\nxoff = \"300 KB\"\nwatchdog = \"200 ms\"\nwatchdog_blind = true\n")),
+        (
             "a watchdog that forwards",
             whole(&format!(
                 "lossless = true\n{STAR}[pfc]\nxoff = \"300 KB\"\nwatchdog = \"9 us\"\nwatchdog_action = \"forward\"\n"

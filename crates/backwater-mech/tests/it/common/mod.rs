@@ -99,6 +99,8 @@ pub fn pfc(xoff: u64, xon: u64, signal: Signal) -> pfc::Params {
         watchdog: None,
         watchdog_restore: None,
         watchdog_action: pfc::Action::Drop,
+        watchdog_poll: None,
+        watchdog_blind: false,
     }
 }
 

@@ -187,8 +187,11 @@ fn memory(dice: &mut Dice, case: &mut Case, graph: &Graph) {
     let per = case.get("switch.buffer_per").and_then(Json::as_str).unwrap_or("switch").to_owned();
     let unit = if per == "switch" { most } else { 1 };
     if lossless {
-        for key in ["pfc.at", "pause.at", "switch.at", "pfc.watchdog", "pfc.watchdog_restore", "pfc.watchdog_action"] {
+        for key in ["pfc.at", "pause.at", "switch.at", "pfc.watchdog"] {
             case.remove(key);
+        }
+        for key in ["restore", "action", "poll", "blind"] {
+            case.remove(&format!("pfc.watchdog_{key}"));
         }
         if case.tree.contains_key("pfc") {
             case.set("pfc.classes", json!(classes(case)));
@@ -337,6 +340,20 @@ fn thresholds(dice: &mut Dice, case: &mut Case) {
     for table in ["pfc", "pfc.at.0"] {
         if case.get(&format!("{table}.watchdog")).is_none() {
             case.remove(&format!("{table}.watchdog_restore"));
+            case.remove(&format!("{table}.watchdog_poll"));
+        }
+        if case.get(&format!("{table}.watchdog_poll")).is_none() {
+            case.remove(&format!("{table}.watchdog_blind"));
+        }
+    }
+    // A dynamic threshold needs a limit of the queue at every switch.
+    let limited = is(case, "switch.architecture", "shared-memory") && !is(case, "switch.buffer_per", "none");
+    case.remove("ecn.at.0.threshold");
+    if is(case, "ecn.threshold", "dynamic") {
+        if limited && case.get("switch.at").is_none() {
+            set_bytes(case, "ecn.offset", buffer / dice.between(4, 64));
+        } else {
+            case.remove("ecn.threshold");
         }
     }
     for (low, high) in [("ecn.kmin", "ecn.kmax"), ("ci.low", "ci.high"), ("bcn.qeq", "bcn.qsc")] {

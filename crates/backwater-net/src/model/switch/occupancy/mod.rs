@@ -44,6 +44,15 @@ struct Dynamic {
     queue_limit: Bytes,
 }
 
+impl Dynamic {
+    /// Choudhury and Hahne: a queue may hold alpha times the free memory.
+    #[inline(always)]
+    fn of_queue(&self, memory: Shared) -> Bytes {
+        let of_free = Bytes(memory.free()).times(self.alpha_egress);
+        Bytes(of_free.0.saturating_add(self.queue_reserve.0)).min(self.queue_limit)
+    }
+}
+
 /// \[bytes\] counters of one switch.
 #[derive(Clone, Debug, backwater_derive::State)]
 pub struct Occupancy {
@@ -266,6 +275,11 @@ impl Occupancy {
     pub fn shared(&self, port: Port) -> Bytes {
         self.of_ingress(port).map_or(Bytes::MAX, |memory| Bytes(memory.size))
     }
+    /// The most that the queue of a place may hold at the moment, as lossy frames that come from its ingress are admitted to it. `None`: no
+    /// limit of the queue follows the free memory.
+    pub fn queue_limit(&self, at: &Place) -> Option<Bytes> {
+        self.dynamic.map(|dynamic| dynamic.of_queue(self.memory_at(at)))
+    }
     /// The memory that a frame at `port` would be charged to, if the ingress knows it.
     #[inline(always)]
     fn of_ingress(&self, port: Port) -> Option<Shared> {
@@ -483,13 +497,11 @@ impl Occupancy {
         (size <= shared.free() && within).then_some(Pool::Shared)
     }
 
-    /// Choudhury and Hahne: a queue may hold alpha times the free memory.
     fn within_dynamic_limits(&self, at: &Place, size: u64, shared: Shared) -> bool {
         self.dynamic.is_none_or(|dynamic| {
             let (ingress, egress) = (self.ingress(at.ingress, at.class).0, self.egress(at.egress, at.queue).0);
-            let of_queue = Bytes(shared.free()).times(dynamic.alpha_egress).0.saturating_add(dynamic.queue_reserve.0);
             ingress + size <= self.of_port(at.ingress, shared).times(dynamic.alpha_ingress).0
-                && egress + size <= of_queue.min(dynamic.queue_limit.0)
+                && egress + size <= dynamic.of_queue(shared).0
         })
     }
 
