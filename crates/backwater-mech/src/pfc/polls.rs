@@ -7,6 +7,8 @@
 //! begins at t   -> counts from the first k P after t
 //! has lasted D  -> acted on at the first k P that is D later, so D is rounded up to whole intervals
 //! ```
+//!
+//! A look at a queue is a timer of that queue while it is paused or in storm. A timer that repeats would keep an idle run from its end.
 
 use backwater_engine::Time;
 

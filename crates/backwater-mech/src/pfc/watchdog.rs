@@ -15,7 +15,7 @@
 //! counts such frames alone (`pfc_restore.lua`). A pause in force counts here, too; that makes no difference if R is longer than the
 //! interval of frames, as SONiC's 100 ms and more are.
 //!
-//! With an interval P it acts at looks only, as SONiC's does ([`polls`](super::polls)). A restored queue that is paused again before the
+//! With an interval P it acts at looks only, as SONiC's does (`polls.rs`). A restored queue that is paused again before the
 //! next look counts as paused since the restoration: `pfc_detect_broadcom.lua` keeps the values of the last look before the storm.
 //!
 //! With `watchdog_blind` a port hears no frame while all of its classes are in storm (Broadcom Tomahawk 4 to 6, sonic-buildimage issue
