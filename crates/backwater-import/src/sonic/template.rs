@@ -73,7 +73,7 @@ pub fn database(source: &Source, notes: &mut Notes) -> Result<String, ImportErro
     Ok(format!("{lines}{}}}", body.trim_end().trim_end_matches(',')))
 }
 
-/// The place of the next comment or tag; the end if there is none.
+/// The place of the next comment or tag, otherwise the end.
 fn next_tag(text: &str, from: usize) -> usize {
     let next = |what: &str| text[from..].find(what).map_or(text.len(), |at| from + at);
     next("{#").min(next("{%"))

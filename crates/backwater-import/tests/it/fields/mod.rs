@@ -298,7 +298,7 @@ fn hpcc() {
 
 #[test]
 fn sonic() {
-    holds("sonic", 1083, 692);
+    holds("sonic", 1115, 752);
 }
 
 #[test]
