@@ -67,7 +67,8 @@ class Configuration:
         """Return `pg_profile_lookup.ini`."""
         columns = ("speed_mbps", "cable", "size", "xon", "xoff", "threshold", "xon_offset")
         lines = [" ".join(row[name] for name in columns if row[name]) for row in self.rows]
-        return "\n".join(["# speed cable size xon xoff threshold xon_offset", *lines, ""])
+        header = "# speed cable size xon xoff threshold xon_offset"
+        return "\n".join([header, *dict.fromkeys(lines), ""])
 
     def write(self, folder: Path) -> list[Path]:
         """Write both files to a folder, and return their paths."""
