@@ -171,7 +171,7 @@ TABS = {
     "backwater run scenario.toml --variant pfc-s": ["pfc-sfc"],
     "backwater run --set pfc.xo": ["pfc.xoff=", "pfc.xon=", "pfc.xon_offset="],
     "backwater run --set switc": ["switch."],
-    "backwater run --with sf": ["sfc"],
+    "backwater run --with sf": ["sfc", "sfc_tofino2"],
     "backwater compare --metric max_c": ["max_cct"],
     "backwater compare --metric unf": ["unfinished", "unfinished_jobs"],
     "backwater reproduce uec": ["uec-2025"],

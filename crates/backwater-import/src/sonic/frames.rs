@@ -144,7 +144,8 @@ mod tests {
             let groups: Vec<Frames> = (0..50).map(|_| fill(&mut slice, limits)).collect();
             for row in published["row"].as_array().unwrap() {
                 let name = row["case"].as_str().unwrap();
-                let band = row["band_absolute"].clone().try_into::<f64>().unwrap();
+                // Ends of pauses have a range in its place.
+                let band = row.get("band_absolute").map_or(0.0, |band| band.clone().try_into().unwrap());
                 for (key, value) in row["values"].as_table().unwrap() {
                     let expected = value.as_integer().unwrap() as f64;
                     let is_about = |kind: &str| name == case && key.starts_with(kind);

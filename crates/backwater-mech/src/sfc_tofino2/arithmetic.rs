@@ -91,11 +91,17 @@ mod tests {
         {
             let found = [1, 16, 256, 4096].map(|cells| speed(gbps).duration_us(cells, FastPorts::Shipped));
             assert_eq!(found, durations, "{gbps} Gb/s");
-            for us in [0, 1, 64, limit - 1] {
+            for us in [0, 1, 64, limit - 18] {
                 assert_eq!(u32::from(speed(gbps).quanta(us)), u32::from(us) * factor);
             }
             assert_eq!([limit, u16::MAX].map(|us| speed(gbps).quanta(us)), [u16::MAX; 2]);
         }
+    }
+
+    /// 682 x 96 is 65 472, the last product in 16 bits, and the limit of 50 Gb/s is 700 us: the program's comment counts 92 quanta a microsecond.
+    #[test]
+    fn durations_just_below_the_limit_of_50_overflow() {
+        assert_eq!([682, 683, 699, 700].map(|us| speed(50).quanta(us)), [65_472, 32, 1568, 65_535]);
     }
 
     /// 71 022 cells drain in 1 ms at 100 Gb/s. Low bits of the depth are lost: 63 cells are no microsecond.

@@ -149,6 +149,7 @@ fn lists() {
         "llr",
         "bbr",
         "prototype",
+        "sfc_tofino2",
     ];
     assert_eq!(names("mechanisms"), all);
     let kinds =
