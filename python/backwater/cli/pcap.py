@@ -342,7 +342,10 @@ SUMMARIES: dict[str, Callable[[dict[str, Any]], str]] = {
 
 @app.command()
 def dissector() -> int:
-    """Print the path of a Wireshark script for CNM, CN-TAG, CIM, SFCM, SFC pause, BCN, LLDP CI TLV and UET."""
+    """Print the path of a Wireshark script for the formats that Wireshark lacks.
+
+    They are CNM, CN-TAG, CIM, SFCM, SFC pause, BCN, LLDP CI TLV and UET.
+    """
     path = Path(__file__).parents[1] / "wireshark" / "backwater.lua"
     sys.stdout.write(f"{path}\n")
     plugins = "~/.local/lib/wireshark/plugins"

@@ -89,7 +89,7 @@ def one_message_an_epoch(n: Numbers) -> Finding:
         most = SENDERS[case[0]] * epochs
         shares.append(n.value(case, SHIPPED, "messages") / most)
     detail = f"{100 * min(shares):.0f} to {100 * max(shares):.0f} % of the most that epochs allow"
-    holds = 0 < min(shares) and max(shares) <= 1
+    holds = min(shares) > 0 and max(shares) <= 1
     return Finding(holds, 100 * max(shares), "%", detail, "1 to 3", SHIPPED)
 
 
