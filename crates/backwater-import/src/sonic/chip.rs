@@ -15,6 +15,8 @@ pub struct Chip {
     pub slices: u64,
     /// Packet memory, in octets; no data sheet has it to the octet.
     pub memory: Option<u64>,
+    /// True if a pool of its files holds headroom and guaranteed octets, where it fills the memory (studies/silicon-2026, "The reading", 4).
+    pub whole: bool,
     /// Octets that are guaranteed to the queues of a port, and lie within a pool that has all of the memory.
     pub queues: u64,
     /// True if tests of hardware bear out the law of [`super::frames`].
@@ -25,8 +27,13 @@ pub struct Chip {
     pub by: String,
 }
 
-/// Queues of a port of Tomahawk 5 with guaranteed cells. No file has the number: it is inferred (studies/silicon-2026, "The reading", 4).
-const TOMAHAWK5_QUEUES: u64 = 10;
+/// Queues of a port with guaranteed cells. No file has the number. It is inferred: from the first pause of Tomahawk 5 (studies/silicon-2026,
+/// "The reading", 4), and on Tomahawk 3 from the pools of Z9332f, whose `egress_lossless_pool` is what is left without 32 x (2 x 10 + 10 x 7)
+/// cells.
+const QUEUES: u64 = 10;
+const WITH_QUEUES: [&str; 2] = ["tomahawk3", "tomahawk5"];
+/// Chips whose pools hold all of the memory.
+const WHOLE: [&str; 3] = ["tomahawk3", "tomahawk5", "trident3"];
 /// Chips whose tests of hardware the law meets (studies/silicon-2026).
 const TESTED: [&str; 3] = ["tomahawk", "tomahawk5", "trident3"];
 
@@ -64,7 +71,8 @@ pub fn of(hwsku: &str, options: &Options) -> Result<Option<Chip>, ImportError> {
         cell: octets("cell").unwrap_or(1).max(1),
         slices: slices.unwrap_or(1).max(1),
         memory: octets("buffer"),
-        queues: if name == "tomahawk5" { TOMAHAWK5_QUEUES * octets("queue_reserve").unwrap_or(0) } else { 0 },
+        whole: WHOLE.contains(&name),
+        queues: if WITH_QUEUES.contains(&name) { QUEUES * octets("queue_reserve").unwrap_or(0) } else { 0 },
         tested: TESTED.contains(&name),
         by_port: name.starts_with("spectrum"),
         by,

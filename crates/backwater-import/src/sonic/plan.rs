@@ -460,9 +460,7 @@ fn memory(
     let all = match (options.memory, device) {
         (Some(octets), _) => Some((octets, "--memory".to_owned())),
         (None, Some(device)) => Some((device.memory, format!("of {}", config.hwsku))),
-        (None, None) => {
-            chip.and_then(|chip| Some((chip.memory?.max(pool.size.unwrap_or(0)), format!("of {}", chip.name))))
-        }
+        (None, None) => chip.and_then(|chip| Some((chip.memory?, format!("of {}", chip.name)))),
     };
     let set_aside = |name: &String| config.profile(name).map_or(0, |profile| profile.size);
     let reserved: u64 = config.ports.iter().flat_map(|port| &port.groups).flatten().map(set_aside).sum();
@@ -505,7 +503,8 @@ fn memory(
     let others: u64 = others().filter_map(|other| other.size).sum();
     // Where a pool and its headroom exceed the memory of a chip, the pool has all of it: SONiC's files of Tomahawk 3 and 5 and Trident 3
     // (studies/silicon-2026, "The reading", 4).
-    let whole = chip.is_some() && xoff > 0 && all.as_ref().is_some_and(|(all, _)| size + xoff > *all);
+    let whole =
+        chip.is_some_and(|chip| chip.whole) && xoff > 0 && all.as_ref().is_some_and(|(all, _)| size + xoff > *all);
     let inside = whole || device.is_some_and(|device| device.inside);
     let queues = chip.map_or(0, |chip| chip.queues * config.ports.len() as u64);
     let within = match (inside, whole) {

@@ -197,6 +197,8 @@ impl Watchdog {
             if let State::Storm(quiet_since) = self.queues[slot]
                 && self.restore_if_quiet(cx, slot, quiet_since)
             {
+                // Its counters stood still: the next look sees a pause that goes on.
+                self.queues[slot] = State::Restored(cx.now());
                 neighbour.forget(slot);
             }
         }
@@ -233,7 +235,7 @@ impl Watchdog {
             return false;
         }
         let (port, class) = place_of(slot);
-        self.queues[slot] = if self.polls.are_apart() { State::Restored(cx.now()) } else { State::Free };
+        self.queues[slot] = State::Free;
         cx.report(RESTORED, port, class, 0);
         cx.open(gate(slot));
         true

@@ -115,7 +115,7 @@ pub(super) fn check(params: &Params, cx: &CheckCx<'_>) -> Vec<Finding> {
     let fatal = |reason, hint: &str| Finding { fatal: true, key: "threshold", reason, hint: hint.into() };
     for (shape, switch) in cx.switches.iter().zip(cx.switch_params) {
         if let Some(rate) = points(shape).into_iter().find(|rate| Speed::of(*rate).is_none()) {
-            let reason = format!("{} has a port of {rate}, for which the program has no arithmetic", shape.name);
+            let reason = format!("{} has a port of {rate}, for which Tofino 2's program has no arithmetic", shape.name);
             findings.push(fatal(reason, "ports of 25, 50, 100, 200 or 400 Gb/s; or [sfc]"));
             break;
         }

@@ -14,7 +14,7 @@
 //!     pause_duration_us =     q_drain_length >> 1 (25 Gb/s), >> 2 (50), >> 3 (100, 200 and 400)
 //!     it becomes a message {DSCP of p, pause_duration_us} to the source of p, which is routed another pass later
 //! a message that leaves a switch by a port to a host:  it becomes one frame of PFC for the priority of the DSCP, with
-//!     quanta = 48 us (25 Gb/s), 96 (50), 192 (100), 384 (200), 768 (400); 0xffff from 1200, 700 and 320 us on
+//!     quanta = k pause_duration_us, k = 48 (25 Gb/s), 96 (50), 192 (100), 384 (200), 768 (400); 0xffff from 1200 us (25), 700 (50), 320 (100) on
 //! there is no resume
 //! ```
 //!

@@ -26,7 +26,7 @@ pub(crate) const CHIPS: &[Preset] = &[
     chip!(
         "tomahawk3",
         "Broadcom BCM56980. DellEMC-Z9332f-O32: cells, guaranteed cells, alpha 2^-2, memory of ingress_lossless_pool with headroom. \
-         Inferred: slices"
+         Inferred: slices; queue_reserve, from what egress_lossless_pool leaves"
     ),
     chip!(
         "tomahawk5",
