@@ -12,11 +12,9 @@ import backwater
 from backwater.study.measures import Observed
 from backwater.study.memory import first_drop, frames_at_pause, frames_until_resume
 from kit.command import Command
-from kit.sonic_tables import Configuration, configurations
-from kit.tree import ROOT
+from kit.sonic_tables import Configuration, fixtures
 
-FILES = ROOT / "crates/backwater-import/tests/files/sonic"
-TABLES = {one.sku: one for one in configurations(FILES / "pg-profiles.tsv", FILES / "pools.tsv")}
+TABLES = {one.sku: one for one in fixtures()}
 
 # The switch, its ports, their speed and cable, and the predicted frames: at the first pause, the
 # first drop, and the pauses of groups 2 to 4. The numbers that tests of hardware expect are in

@@ -8,11 +8,9 @@ from pathlib import Path
 import pytest
 
 import backwater
-from kit.sonic_tables import Configuration, bring, configurations
-from kit.tree import ROOT
+from kit.sonic_tables import Configuration, bring, fixtures
 
-FILES = ROOT / "crates/backwater-import/tests/files/sonic"
-TABLES = list(configurations(FILES / "pg-profiles.tsv", FILES / "pools.tsv"))
+TABLES = fixtures()
 
 
 def test_there_are_tables_of_many_vendors() -> None:

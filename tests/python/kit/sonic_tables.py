@@ -18,6 +18,7 @@ from tempfile import TemporaryDirectory
 from typing import Any
 
 import backwater
+from kit.tree import ROOT
 
 SWITCH = ("vendor", "platform", "sku")
 """Columns that name a switch."""
@@ -108,6 +109,12 @@ def configurations(profiles: Path, pools: Path) -> Iterator[Configuration]:
     for key, rows in tables.items():
         if key in of_pools:
             yield Configuration("/".join(key), key[2].split("/")[0], rows, _pools(of_pools[key]))
+
+
+def fixtures() -> list[Configuration]:
+    """Return those of the tables in the tree."""
+    folder = ROOT / "crates/backwater-import/tests/files/sonic"
+    return list(configurations(folder / "pg-profiles.tsv", folder / "pools.tsv"))
 
 
 def bring(configuration: Configuration, folder: Path) -> backwater.Imported:

@@ -10,14 +10,17 @@
 //!
 //! The reading of studies/silicon-2026, which holds it against tests of hardware (sonic-net/sonic-mgmt b4ba9de3, `tests/qos`).
 
-/// Alpha of a profile: 2 to this power, from -8 to 6.
+/// The simulator's largest alpha is 2 to this power.
+pub const MOST_EXPONENT: i32 = 6;
+
+/// Alpha of a profile: 2 to this power, from -8 to [`MOST_EXPONENT`].
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Alpha(i32);
 
 impl Alpha {
-    /// 2 to a power; 2^6 is the largest of a scenario.
+    /// 2 to a power, at most the largest of a scenario.
     pub fn power(exponent: i32) -> Alpha {
-        Alpha(exponent.clamp(-8, 6))
+        Alpha(exponent.clamp(-8, MOST_EXPONENT))
     }
 
     /// Alpha times a size, rounded down.

@@ -11,6 +11,7 @@
 use super::buffers::{Limit, Pool, Profile};
 use super::chip::{self, Chip};
 use super::config::Config;
+use super::frames::MOST_EXPONENT;
 use super::lossless::level;
 use super::ports::{CABLE_M, Port};
 use super::qos::Wred;
@@ -330,7 +331,7 @@ fn set_aside(pool: &Pool, profile: &Profile) -> u64 {
 }
 
 /// The simulator's largest alpha.
-pub const MOST_ALPHA: f64 = 64.0;
+pub const MOST_ALPHA: f64 = (1 << MOST_EXPONENT) as f64;
 
 /// Alpha of a group; 1 for a static limit.
 pub fn alpha(group: &Group) -> f64 {

@@ -17,7 +17,7 @@ use crate::scenario_writer::ScenarioWriter;
 use crate::units::{decimal, rate, time};
 
 /// Priority groups that are filled one after the other.
-const GROUPS: u64 = 4;
+const GROUPS: usize = 4;
 /// Octets of a frame, of its payload here, and of a frame with its gap.
 const FRAME: (u64, u64, u64) = (64, 18, 84);
 /// Frames that a source sends beyond the first one that is dropped, so that some are.
@@ -35,7 +35,7 @@ pub struct Prediction {
     /// Its fields in the file of predictions.
     fields: Vec<String>,
     /// The groups, in the order in which they are filled.
-    groups: Vec<Frames>,
+    groups: [Frames; GROUPS],
     /// The scenario whose run shows them.
     scenario: String,
 }
@@ -82,7 +82,7 @@ pub fn all(plan: &Plan, file: &str, work: &mut Work<'_>) -> Result<Vec<Predictio
 /// Writes predictions as comments.
 pub fn remark(predictions: &[Prediction], writer: &mut ScenarioWriter) {
     for Prediction { about, groups, scenario, .. } in predictions {
-        let [first, others @ ..] = groups.as_slice() else { continue };
+        let [first, others @ ..] = groups;
         let others: Vec<String> = others.iter().map(|frames| frames.pause.to_string()).collect();
         writer.remark(&format!(
             "Predicted for {about}: paused by frame {} of 64 B, first drop {}; further groups are paused by frame {} ({scenario}).",
@@ -143,7 +143,7 @@ fn predict(
     let headroom = if slice.headroom.is_some() { profile.xoff.unwrap_or(0) } else { group.headroom };
     let limits =
         Limits { guaranteed: group.reserve, alpha: Alpha::power(exponent), headroom, xon_offset: profile.xon_offset };
-    let groups: Vec<Frames> = (0..GROUPS).map(|_| fill(&mut slice, limits)).collect();
+    let groups: [Frames; GROUPS] = std::array::from_fn(|_| fill(&mut slice, limits));
     let Some(times) = times(group.bps, &groups) else {
         let (from, line) = &profile.at;
         let text =
@@ -153,16 +153,11 @@ fn predict(
     };
     let scenario = format!("{}.frames-{number}.toml", work.stem);
     runs::write(&scenario, &trial(plan, chip, group, whole, (&groups, &times)), work)?;
-    let resume = |frames: &Frames| frames.resume.map_or_else(String::new, |frames| frames.to_string());
+    let [first, others @ ..] = &groups;
+    let resume = first.resume.map_or_else(String::new, |frames| frames.to_string());
     let mut fields = vec![profile.name.clone(), gbps(group.bps), group.metres().to_string()];
-    fields.extend(
-        groups
-            .first()
-            .map(|first| [first.pause.to_string(), first.drop.to_string(), resume(first)])
-            .into_iter()
-            .flatten(),
-    );
-    fields.extend(groups.iter().skip(1).map(|frames| frames.pause.to_string()));
+    fields.extend([first.pause.to_string(), first.drop.to_string(), resume]);
+    fields.extend(others.iter().map(|frames| frames.pause.to_string()));
     fields.push(scenario.clone());
     Ok(Some(Prediction { about: group.about(), fields, groups, scenario }))
 }
@@ -189,7 +184,7 @@ fn trial(plan: &Plan, chip: &Chip, group: &Group, slice: Slice, (groups, times):
     let profile = &group.profile;
     let classes = group.classes.get(..1).unwrap_or_default();
     // So many ports that one slice has all of the test.
-    let ports = (GROUPS + 1) * chip.slices;
+    let ports = (GROUPS as u64 + 1) * chip.slices;
     let memory = Memory { shared: slice.shared * chip.slices, ..plan.memory.clone() };
     let mut pool = plan.pool.clone();
     pool.xoff = slice.headroom.map_or(0, |octets| octets * chip.slices);

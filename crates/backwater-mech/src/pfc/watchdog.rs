@@ -15,11 +15,11 @@
 //! counts such frames alone (`pfc_restore.lua`). A pause in force counts here, too; that makes no difference if R is longer than the
 //! interval of frames, as SONiC's 100 ms and more are.
 //!
-//! With an interval P it acts at looks only, as SONiC's does (`polls.rs`). A restored queue that is paused again before the
-//! next look counts as paused since the restoration: `pfc_detect_broadcom.lua` keeps the values of the last look before the storm.
+//! With an interval P it acts at looks only, as SONiC's does (`polls.rs`).
 //!
 //! With `watchdog_blind` a port hears no frame while all of its classes are in storm (Broadcom Tomahawk 4 to 6, sonic-buildimage issue
-//! 29203). Each class is then restored in the midst of the storm:
+//! 29203). Each class is then restored in the midst of the storm. If it is paused again before the next look, it counts as paused since the
+//! restoration: `pfc_detect_broadcom.lua` keeps the values of the last look before the storm, and no counter has moved since.
 //!
 //! ```text
 //! storm at kP   -> frames that come before the switch has acted count until (k + 1) P
@@ -76,7 +76,7 @@ enum State {
     Paused(Time),
     /// The neighbour's pauses are ignored; quiet counts from this time on, the last frame's or the storm's.
     Storm(Time),
-    /// Restored at this look; a pause that begins before the next one counts from here.
+    /// Restored unheard at this look; a pause that begins before the next one counts from here.
     Restored(Time),
 }
 

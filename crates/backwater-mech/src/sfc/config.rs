@@ -5,7 +5,7 @@ use crate::mac_control::{Signal, differing_signal};
 use backwater_derive::parameters;
 use backwater_engine::Time;
 use backwater_net::config::BufferPer;
-use backwater_net::hooks::{CheckCx, Claims, Finding, Ineffective, PauseStyle, Profile};
+use backwater_net::hooks::{CheckCx, Claims, Finding, Ineffective, PauseStyle, PortShape, Profile};
 use backwater_net::packet::class_bits;
 use backwater_net::{Bytes, Rate};
 use schemars::JsonSchema;
@@ -29,6 +29,13 @@ pub enum Points {
     ToHosts,
     /// Queues of all ports.
     All,
+}
+
+impl Points {
+    /// Returns whether the queues of a port are congestion points.
+    pub(crate) fn include(self, port: &PortShape) -> bool {
+        self == Points::All || port.host.is_some()
+    }
 }
 
 /// The node that acts on a message at the source.

@@ -1,6 +1,6 @@
 //! The congestion point of Source Flow Control: an egress queue that asks the sources of its packets to stop, and to continue.
 
-use super::config::{Granularity, Params, Points};
+use super::config::{Granularity, Params};
 use super::wire::{Message, PointId};
 use backwater_engine::Time;
 use backwater_net::Bytes;
@@ -43,7 +43,7 @@ pub(super) struct CongestionPoint {
 
 impl CongestionPoint {
     pub(super) fn new(params: &Params, shape: &SwitchShape) -> CongestionPoint {
-        let points = shape.ports.iter().map(|p| params.points == Points::All || p.host.is_some()).collect();
+        let points = shape.ports.iter().map(|port| params.points.include(port)).collect();
         let (last, pauses, peak) = (BTreeMap::new(), 0, Bytes::ZERO);
         CongestionPoint { params: params.clone(), points, classes: params.class_bits(), last, pauses, peak }
     }

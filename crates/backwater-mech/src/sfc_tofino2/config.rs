@@ -2,7 +2,7 @@
 
 use super::arithmetic::{CELL, FastPorts, Speed, cells};
 use super::wire::SIZE;
-use crate::mac_control::differing_signal;
+use crate::mac_control::{Signal, differing_signal};
 use crate::sfc::Points;
 use backwater_net::config::BufferPer;
 use backwater_net::packet::class_bits;
@@ -10,9 +10,6 @@ use backwater_net::prelude::*;
 
 /// \[bytes\] The unit of the ghost thread's threshold: 4 cells.
 const UNIT: Bytes = Bytes(4 * CELL.0);
-
-/// Frames of PFC, each with its own quanta.
-pub(super) const FRAMED: PauseStyle = PauseStyle { quanta: Some(u16::MAX), framed: true };
 
 /// Parameters of Source Flow Control as it is shipped in Tofino 2.
 #[parameters]
@@ -109,7 +106,7 @@ pub(super) fn profile(params: &Params) -> Profile {
 pub(super) fn check(params: &Params, cx: &CheckCx<'_>) -> Vec<Finding> {
     let mut findings = Vec::new();
     let points = |shape: &SwitchShape| {
-        let ports = shape.ports.iter().filter(|port| params.points == Points::All || port.host.is_some());
+        let ports = shape.ports.iter().filter(|port| params.points.include(port));
         ports.map(|port| port.rate).collect::<Vec<_>>()
     };
     let fatal = |reason, hint: &str| Finding { fatal: true, key: "threshold", reason, hint: hint.into() };
@@ -140,7 +137,7 @@ pub(super) fn check(params: &Params, cx: &CheckCx<'_>) -> Vec<Finding> {
         let reason = format!("messages travel in class {class}, in which no switch recognises them");
         findings.push(Finding::warning("signal_classes", reason, format!("add {class}")));
     }
-    if let Some((other, name)) = differing_signal(FRAMED, cx) {
+    if let Some((other, name)) = differing_signal(Signal::Timed.style(u16::MAX), cx) {
         findings.push(Finding {
             fatal: true,
             key: "threshold",

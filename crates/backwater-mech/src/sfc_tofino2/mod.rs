@@ -50,7 +50,7 @@ mod tor;
 mod trigger;
 mod wire;
 
-use crate::sfc::Points;
+use crate::mac_control::Signal;
 pub use arithmetic::FastPorts;
 use backwater_net::prelude::*;
 pub use config::Params;
@@ -152,12 +152,11 @@ impl Mechanism for SfcTofino2 {
     }
 
     fn pause_style(_: &Params) -> Option<PauseStyle> {
-        Some(config::FRAMED)
+        Some(Signal::Timed.style(u16::MAX))
     }
 
     fn switch(params: &Params, shape: &SwitchShape) -> Option<Program> {
-        let points = shape.ports.iter().map(|port| params.points == Points::All || port.host.is_some()).collect();
-        Some(Program { trigger: Trigger::new(params, points), tor: Tor::new(params) })
+        Some(Program { trigger: Trigger::new(params, shape), tor: Tor::new(params) })
     }
 
     fn nic(params: &Params, shape: &NicShape) -> Option<EndStation> {

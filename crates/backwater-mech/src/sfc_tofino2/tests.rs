@@ -1,6 +1,7 @@
 //! Tofino 2's Source Flow Control on the bench.
 
 use super::*;
+use crate::sfc::Points;
 use backwater_net::bench::{NicBench, OWNER, SwitchBench, ack, data, place};
 use backwater_net::config::SwitchParams;
 use backwater_net::hooks::{NicAction, SwitchAction};

@@ -1,9 +1,9 @@
 //! `EgressSfcPacket` at the source's ToR, and the host behind it.
 
 use super::arithmetic::Speed;
-use super::config::{FRAMED, Params};
+use super::config::Params;
 use super::wire::Message;
-use crate::mac_control::Receiver;
+use crate::mac_control::{Receiver, Signal};
 use backwater_net::packet::class_bits;
 use backwater_net::pause::quanta_time;
 use backwater_net::prelude::*;
@@ -34,7 +34,7 @@ impl Tor {
             cx.resume_queue(port, priority);
         } else {
             let until = cx.now().after(quanta_time(rate, quanta));
-            cx.pause_queue(port, priority, until, PauseStyle { quanta: Some(quanta), ..FRAMED });
+            cx.pause_queue(port, priority, until, Signal::Timed.style(quanta));
         }
         Fate::Consumed
     }

@@ -36,10 +36,10 @@ pub(super) struct Trigger {
 }
 
 impl Trigger {
-    pub(super) fn new(params: &Params, points: Vec<bool>) -> Trigger {
+    pub(super) fn new(params: &Params, shape: &SwitchShape) -> Trigger {
         Trigger {
             params: params.clone(),
-            points,
+            points: shape.ports.iter().map(|port| params.points.include(port)).collect(),
             classes: params.class_bits(),
             suppression: Suppression::new(params.epoch, params.filter_width),
             qdepth_drain_cells: BTreeMap::new(),
