@@ -4,9 +4,11 @@ use crate::errors::{call, patiently};
 use backwater::ScenarioError;
 use backwater_engine::Time;
 use backwater_import::registry::{self, FAMILIES};
-use backwater_import::{Asked, ChipPreset, Folder, ImportError, Imported, Options, Pauses, Source, StartUnit, import};
+use backwater_import::{
+    Asked, ChipPreset, Folder, ImportError, Imported, Needed, Options, Pauses, Source, StartUnit, import,
+};
 use backwater_mech::mac_control::Signal;
-use backwater_mech::pfc::{annex_n, headroom};
+use backwater_mech::pfc::{annex_n, headroom, headroom_in_cells, in_cells_of_longest};
 use backwater_net::config::PacketParams;
 use backwater_net::{Bytes, Rate};
 use pyo3::prelude::*;
@@ -28,7 +30,12 @@ const PAUSES: Pauses = Pauses {
     longest_response: |bps| annex_n::longest_response(Rate(bps)).map(|time| time.0),
     headroom: |asked: Asked| {
         let (rate, delay, response) = (Rate(asked.bps), Time(asked.delay_ps), Time(asked.response_ps));
-        headroom(rate, delay, Bytes(asked.frame), PacketParams::default().gap, response, Signal::Timed).0
+        let (frame, cell, gap) = (Bytes(asked.frame), Bytes(asked.cell), PacketParams::default().gap);
+        let exact = headroom(rate, delay, frame, gap, response, Signal::Timed);
+        Needed {
+            any_frames: headroom_in_cells(exact, frame, gap, cell).0,
+            longest_frames: in_cells_of_longest(exact, frame, cell).0,
+        }
     },
     annex_n: |asked: Asked| {
         let (rate, delay, response) = (Rate(asked.bps), Time(asked.delay_ps), Time(asked.response_ps));

@@ -41,7 +41,7 @@ mod xml;
 
 pub use error::ImportError;
 pub use note::{Note, NoteKind, Notes};
-pub use options::{Asked, ChipPreset, Options, Pauses, StartUnit};
+pub use options::{Asked, ChipPreset, Needed, Options, Pauses, StartUnit};
 pub use scenario_writer::ScenarioWriter;
 pub use source::{Folder, Head, Memory, Place, Source};
 

@@ -15,8 +15,8 @@ pub struct Pauses {
     /// The longest time that IEEE 802.3 allows a port of a rate (b/s) from the receipt of a pause to the stop, in ps; `None`: no bound is
     /// known.
     pub longest_response: fn(bps: u64) -> Option<u64>,
-    /// The headroom in octets that the simulator needs.
-    pub headroom: fn(Asked) -> u64,
+    /// The headroom that the simulator needs.
+    pub headroom: fn(Asked) -> Needed,
     /// The headroom in octets by IEEE 802.1Q annex N; `None`: one of its bounds is unknown.
     pub annex_n: fn(Asked) -> Option<u64>,
 }
@@ -41,6 +41,17 @@ pub struct Asked {
     pub frame: u64,
     /// Time from the receipt of a pause to the stop, in ps.
     pub response_ps: u64,
+    /// A cell of the switch's memory, in octets; 1: frames count by their length.
+    pub cell: u64,
+}
+
+/// A headroom, in octets. The two differ only where memory counts in cells.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Needed {
+    /// For frames of any length: a wire full of those that take most cells.
+    pub any_frames: u64,
+    /// For the longest frames alone.
+    pub longest_frames: u64,
 }
 
 /// The options of an import. All of them may be absent.

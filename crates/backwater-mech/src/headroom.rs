@@ -47,6 +47,12 @@ pub fn headroom_in_cells(exact: Bytes, max_frame: Bytes, gap: Bytes, cell: Bytes
     max_frame.in_cells(cell) * 2 + cells_of_wire(Bytes(u64::try_from(wire).unwrap_or(u64::MAX / 4)), gap, cell)
 }
 
+/// A headroom of whole cells, from one in bytes, if all frames have the longest length.
+pub fn in_cells_of_longest(exact: Bytes, max_frame: Bytes, cell: Bytes) -> Bytes {
+    let taken = u128::from(exact.0) * u128::from(max_frame.in_cells(cell).0);
+    Bytes(u64::try_from(taken.div_ceil(u128::from(max_frame.0.max(1)))).unwrap_or(u64::MAX / 4)).in_cells(cell)
+}
+
 /// The most memory in cells that frames take which fill so many bytes of a wire, gaps included.
 pub(crate) fn cells_of_wire(wire: Bytes, gap: Bytes, cell: Bytes) -> Bytes {
     let shortest = u64::from(Control::MIN_FRAME);
@@ -361,6 +367,14 @@ mod tests {
             headroom(Rate::gbps(400), Time::ns(1500), frame, gap, Time::ZERO, Signal::Timed).0
         );
         assert_eq!(of(300, cell) % 254, 0, "whole cells");
+    }
+
+    /// Sent are 1,000,000 B in frames of 1000 B, each with 11 cells of 96 B; 2 frames stand at the ends.
+    #[test]
+    fn the_longest_frames_fill_their_own_cells() {
+        let taken = in_cells_of_longest(Bytes(2 * 1000 + 1_000_000), Bytes(1000), Bytes(96));
+        assert_eq!(taken, Bytes(1002 * 11 * 96));
+        assert_eq!(in_cells_of_longest(Bytes(12_345), Bytes(1000), Bytes(1)), Bytes(12_345), "by length");
     }
 
     /// With cells of 96 B a frame of 97 B takes two for 117 B of the wire, more than one of 64 B for 84 B.

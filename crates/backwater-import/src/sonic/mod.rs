@@ -89,7 +89,7 @@ fn combine(given: InputFiles, work: &mut Work<'_>) -> Result<ScenarioWriter, Imp
     let (classes, ports) = (&plan.config.lossless, plan.config.ports.len() as u64);
     let marks = plan.marks_of_star();
     plan.mechanisms(
-        scenario::Part { group, classes, ports, marks, fixed: None, chip: plan.chip.as_ref() },
+        scenario::Part { group, classes, ports, marks, chip: plan.chip.as_ref(), ..scenario::Part::default() },
         &mut writer,
     );
     let worst = group.map(|group| runs::worst(&plan, group, &group.ports)).unwrap_or_default();

@@ -101,8 +101,8 @@ impl Group {
     }
 
     /// Returns the question about its headroom, with a time from the receipt of a pause to the stop.
-    pub fn asked(&self, frame: u64, response_ps: u64) -> Asked {
-        Asked { bps: self.bps, delay_ps: self.delay_ps, frame, response_ps }
+    pub fn asked(&self, frame: u64, cell: u64, response_ps: u64) -> Asked {
+        Asked { bps: self.bps, delay_ps: self.delay_ps, frame, response_ps, cell }
     }
 }
 
@@ -219,6 +219,11 @@ impl Plan {
     pub fn names_of(&self, ports: &[usize], is: impl Fn(usize) -> bool) -> Vec<&str> {
         let of = |number: &usize| self.config.ports.get(*number).map(|port| port.name.as_str());
         ports.iter().filter(|number| is(**number)).filter_map(of).collect()
+    }
+
+    /// A cell of the memory, in octets; 1 if the chip is not known.
+    pub fn cell(&self) -> u64 {
+        self.chip.as_ref().map_or(1, |chip| chip.cell)
     }
 
     /// The group whose values the scenario has.

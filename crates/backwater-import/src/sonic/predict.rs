@@ -4,7 +4,7 @@
 //! The test (sonic-net/sonic-mgmt, `tests/qos`): nothing leaves, a source obeys no pause, and frames of one cell each arrive by one port
 //! until they are dropped; then by the next one, while those before stay full.
 
-use super::buffers::Limit;
+use super::buffers::{Limit, Profile};
 use super::chip::Chip;
 use super::frames::{Alpha, Frames, Limits, Slice, fill};
 use super::plan::{Group, Memory, Plan, alpha};
@@ -136,7 +136,9 @@ fn predict(
         shared: plan.memory.shared / chip.slices,
         headroom: (plan.pool.xoff > 0).then_some(plan.pool.xoff / chip.slices),
     };
-    if slice.shared < chip.cell || slice.headroom == Some(0) {
+    if let Some(why) = unpredictable(plan, profile, slice) {
+        let (from, line) = &profile.at;
+        work.notes.ignored(from, Some(*line), format!("{}: nothing is predicted, as {why}", group.about()));
         return Ok(None);
     }
     let whole = slice;
@@ -160,6 +162,17 @@ fn predict(
     fields.extend(others.iter().map(|frames| frames.pause.to_string()));
     fields.push(scenario.clone());
     Ok(Some(Prediction { about: group.about(), fields, groups, scenario }))
+}
+
+/// Why there is no prediction for a profile on a slice, if that is so.
+fn unpredictable(plan: &Plan, profile: &Profile, slice: Slice) -> Option<String> {
+    if profile.pool != plan.pool.name {
+        return Some(format!("it draws from {}, and memory is divided for {} alone", profile.pool, plan.pool.name));
+    }
+    if slice.shared < slice.cell {
+        return Some(format!("{} shares no cell of a slice", plan.pool.name));
+    }
+    (slice.headroom == Some(0)).then(|| format!("{} has no headroom in a slice", plan.pool.name))
 }
 
 /// A rate in Gb/s.
@@ -212,7 +225,7 @@ fn trial(plan: &Plan, chip: &Chip, group: &Group, slice: Slice, (groups, times):
     writer.head("[switch]").key("preset", chip.name.as_str()).key("latency", "0 s");
     plan.carved_chip(
         group,
-        Part { group: Some(group), classes, ports, marks: None, fixed: None, chip: Some(chip) },
+        Part { group: Some(group), classes, ports, chip: Some(chip), ..Part::default() },
         &mut writer,
     );
     writer.head("[pfc]").key("classes", integers(classes)).key("threshold", "dynamic");

@@ -74,7 +74,8 @@ pub fn memory(plan: &Plan, group: &Group, all: u64, work: &mut Work<'_>) -> Resu
     writer.key("title", format!("{}: memory", plan.named()));
     plan.star(&plan.config.ports.iter().collect::<Vec<_>>(), &mut writer);
     let ports = plan.config.ports.len() as u64;
-    let part = Part { group: Some(group), classes, ports, marks: plan.marking(group), fixed: Some(fixed), chip: None };
+    let marks = plan.marking(group);
+    let part = Part { group: Some(group), classes, ports, marks, fixed: Some(fixed), ..Part::default() };
     plan.mechanisms(part, &mut writer);
     if crossed {
         let flows = (every.len() * classes.len()).max(1) as u64;
@@ -147,6 +148,7 @@ pub fn headroom(plan: &Plan, group: &Group, number: usize, work: &mut Work<'_>) 
     let Some(lossy) = back_class(plan, group) else { return Ok(None) };
     // Frames of a lossy class in transit must not be lost, since losses would be counted: each (port, class) has room for them.
     let in_transit = 4 * plan.frame + group.bps / 8 * LATENCY_NS / 1_000_000_000;
+    let in_transit = in_transit + in_transit / plan.frame.max(1) * plan.cell();
     let group = &Group { reserve: group.reserve.max(in_transit), ..group.clone() };
     // With a static limit a frame first takes the rest of the pool: here the two take all of it.
     let shared = match group.profile.limit {
@@ -187,10 +189,8 @@ pub fn headroom(plan: &Plan, group: &Group, number: usize, work: &mut Work<'_>) 
     writer.key("title", format!("{}: headroom of {}", plan.named(), group.about()));
     writer.head("[stop]").key("at", time(end));
     plan.star_beside(group, &[(&sink, slow), (&back_1, group.bps), (&back_2, group.bps)], &mut writer);
-    plan.mechanisms(
-        Part { group: Some(group), classes, ports: hosts, marks: None, fixed: None, chip: None },
-        &mut writer,
-    );
+    let cell = Some(plan.cell());
+    plan.mechanisms(Part { group: Some(group), classes, ports: hosts, cell, ..Part::default() }, &mut writer);
     writer.head("[ack]").key_because("enabled", false, "acknowledgements would take from the rate of the senders");
     let bytes = 2 * held + 200 * plan.payload();
     let from = vec![first.name.clone(), second.name.clone()];
@@ -270,7 +270,7 @@ pub fn order(
     writer.key("title", format!("{}: ECN and PFC", plan.named()));
     plan.star(&ports, &mut writer);
     let (classes, ports) = (&group.classes, ports.len() as u64);
-    plan.mechanisms(Part { group: Some(group), classes, ports, marks, fixed: None, chip: None }, &mut writer);
+    plan.mechanisms(Part { group: Some(group), classes, ports, marks, ..Part::default() }, &mut writer);
     incasts(&[incast], &mut writer);
     let name = match number {
         1 => format!("{}.order.toml", work.stem),
@@ -338,7 +338,7 @@ pub fn watchdog(plan: &Plan, group: &Group, work: &mut Work<'_>) -> Result<Optio
     writer.head("[stop]").key("when", vec![format!("late-{class}")]);
     plan.two_switches(group, late, &mut writer);
     let marks = plan.marking(group);
-    plan.mechanisms(Part { group: Some(group), classes, ports, marks, fixed: None, chip: None }, &mut writer);
+    plan.mechanisms(Part { group: Some(group), classes, ports, marks, ..Part::default() }, &mut writer);
     incasts(&[Incast { label: format!("incast-{class}"), from, to: to.name.clone(), bytes, class }], &mut writer);
     // More than the next one takes at once: some of it waits.
     let bytes = held.max(100 * plan.payload());

@@ -31,7 +31,7 @@ pub struct Incast {
 }
 
 /// The part of a plan in a scenario.
-#[derive(Clone, Copy, Debug)]
+#[derive(Clone, Copy, Debug, Default)]
 pub struct Part<'a> {
     /// The group of its lossless classes; `None`: no class is lossless.
     pub group: Option<&'a Group>,
@@ -43,8 +43,10 @@ pub struct Part<'a> {
     pub marks: Option<&'a Wred>,
     /// Thresholds and memory that differ from the plan.
     pub fixed: Option<Fixed>,
-    /// The chip, with its cells, its slices and its shared pool of headroom. Scenarios of verdicts have none: a verdict is about octets.
+    /// The chip, with its cells, its slices and its shared pool of headroom.
     pub chip: Option<&'a Chip>,
+    /// Without a chip: a cell of the memory, in octets. Of the verdicts' scenarios only that of headroom has it: the others are about octets.
+    pub cell: Option<u64>,
 }
 
 /// Thresholds and memory that differ from the plan.
@@ -162,6 +164,9 @@ impl Plan {
             }
             None => writer.key("architecture", "shared-memory"),
         };
+        if let Some(cell) = part.cell.filter(|cell| *cell > 1) {
+            writer.key_because("cell", size(cell), "of the chip");
+        }
         match (part.group, part.fixed) {
             (Some(group), None) if part.chip.is_some() => self.carved_chip(group, part, writer),
             (None, None) if part.chip.is_some() => {

@@ -115,17 +115,21 @@ fn headroom(plan: &Plan, work: &mut Work<'_>) -> Result<Vec<Verdict>, ImportErro
     for (number, group) in plan.groups.iter().enumerate() {
         let run = runs::headroom(plan, group, number + 1, work)?;
         let response = group.response;
-        let asked = group.asked(plan.frame, response.ps());
-        let need = work.options.pauses.map(|pauses| (pauses.headroom)(asked));
+        let asked = group.asked(plan.frame, plan.cell(), response.ps());
+        let needed = work.options.pauses.map(|pauses| (pauses.headroom)(asked));
+        let need = needed.map(|needed| needed.any_frames);
         let annex_n = work.options.pauses.and_then(|pauses| (pauses.annex_n)(asked));
-        // Headroom that is too small for neighbours that stop at once is always too small.
-        let holds = need.and_then(|need| match response {
-            Response::Unknown => (group.headroom < need).then_some(false),
-            _ => Some(group.headroom >= need),
+        // Headroom that is too small for the longest frames, and for neighbours that stop at once, is always too small. Between the least
+        // of these needs and the largest, frames, interfaces and neighbours decide.
+        let holds = needed.and_then(|needed| {
+            let most = needed.any_frames.max(annex_n.unwrap_or(0));
+            let is_enough = response != Response::Unknown && group.headroom >= most;
+            if group.headroom < needed.longest_frames { Some(false) } else { is_enough.then_some(true) }
         });
         let mut says =
             format!("{} B for each priority group of {} with {}", group.headroom, held_by(plan, group), group.about());
-        if let Some(need) = need {
+        if let Some(needed) = needed {
+            let need = needed.any_frames;
             let word = match holds {
                 Some(true) => "enough",
                 Some(false) => "not enough",
@@ -154,13 +158,20 @@ fn headroom(plan: &Plan, work: &mut Work<'_>) -> Result<Vec<Verdict>, ImportErro
             };
             let short = need.saturating_sub(group.headroom);
             let lacking = if short > 0 { format!(", {short} B more than there are") } else { String::new() };
+            let cells = match plan.cell() {
+                1 => String::new(),
+                cell => format!(
+                    ". That is for a wire full of the frames that take most cells of {cell} B; for the longest frames alone it is {} B",
+                    needed.longest_frames
+                ),
+            };
             let all_at_once = if short > 0 { plan.all_at_once(group, need) } else { String::new() };
-            says = format!("{word}: {says}. {stops}{lacking}{all_at_once}");
+            says = format!("{word}: {says}. {stops}{lacking}{cells}{all_at_once}");
         }
         if let Some(annex_n) = annex_n.filter(|_| need.is_some()) {
             says = format!(
-                "{says}. IEEE 802.1Q annex N, which counts the longest delays of interfaces and two frames where this simulator counts \
-                 three, asks for {annex_n} B"
+                "{says}. IEEE 802.1Q annex N, which counts the longest delays of interfaces, two frames where this simulator counts three, and \
+                 no cells, asks for {annex_n} B"
             );
         }
         match (&run, need) {
@@ -175,6 +186,8 @@ fn headroom(plan: &Plan, work: &mut Work<'_>) -> Result<Vec<Verdict>, ImportErro
             "priority_groups": group.count,
             "headroom_bytes": group.headroom,
             "need_bytes": need,
+            "need_longest_frames_bytes": needed.map(|needed| needed.longest_frames),
+            "cell_bytes": plan.cell(),
             "annex_n_bytes": annex_n,
             "response_ps": (response != Response::Unknown).then_some(response.ps()),
             "xoff_bytes": group.profile.xoff,

@@ -1,7 +1,7 @@
 //! Tests imports of SONiC's configuration databases.
 
 use crate::{fixture, imported};
-use backwater_import::{ImportError, Imported, Memory, NoteKind, Options, Pauses};
+use backwater_import::{ChipPreset, ImportError, Imported, Memory, Needed, NoteKind, Options, Pauses};
 use serde_json::{Value, json};
 
 fn text(path: &str) -> String {
@@ -41,7 +41,10 @@ fn verdicts(place: &Memory, question: &str) -> Vec<Value> {
 /// Gb/s.
 const PAUSES: Pauses = Pauses {
     longest_response: |bps| (bps == 100_000_000_000).then_some(2_000_000),
-    headroom: |asked| 30_000 + asked.response_ps * asked.bps / 8_000_000_000_000,
+    headroom: |asked| {
+        let any_frames = 30_000 + asked.response_ps * asked.bps / 8_000_000_000_000;
+        Needed { any_frames, longest_frames: any_frames }
+    },
     annex_n: |asked| (asked.bps == 100_000_000_000).then_some(90_000),
 };
 
@@ -1044,4 +1047,76 @@ fn the_key_that_has_too_little_headroom_is_named() {
     let own = says(54_999, 1_600_000);
     assert!(own.contains("xoff of BUFFER_PROFILE pg_lossless_100000_40m_profile says how much there is"), "{own}");
     assert!(!says(60_320, 1_600_000).contains("at once"), "{}", says(60_320, 1_600_000));
+}
+
+/// Of frames that fill cells badly a wire holds more cells. Between the need of the longest frames and that of any, and between the
+/// simulator's and annex N's, the configuration alone does not decide.
+#[test]
+fn headroom_between_two_needs_is_not_decided() {
+    const IN_CELLS: Pauses = Pauses {
+        headroom: |asked| Needed { any_frames: 20_000 * asked.cell, longest_frames: 21_000 },
+        annex_n: |_| Some(62_000),
+        ..PAUSES
+    };
+    const CHIP: ChipPreset = ChipPreset { name: "chip", toml: "architecture = \"shared-memory\"\ncell = \"3 B\"" };
+    let judged = |xoff: u64, asic: Option<&str>| {
+        let mut file: Value = serde_json::from_str(&text("sonic/leaf.json")).unwrap();
+        file["BUFFER_POOL"]["ingress_lossless_pool"]["xoff"] = "1600000".into();
+        file["BUFFER_PROFILE"]["pg_lossless_100000_40m_profile"]["xoff"] = xoff.to_string().into();
+        let asic = asic.map(str::to_owned);
+        let options =
+            Options { memory: Some(64_000_000), pauses: Some(IN_CELLS), asic, chips: vec![CHIP], ..Options::default() };
+        let (_, place) = imported(&[("leaf.json", &file.to_string())], &options).unwrap();
+        (verdict(&place, "headroom"), place.text("it.headroom-1.toml"))
+    };
+    for (xoff, holds) in
+        [(62_000, Some(true)), (61_999, None), (60_000, None), (59_999, None), (21_000, None), (20_999, Some(false))]
+    {
+        let (verdict, run) = judged(xoff, Some("chip"));
+        assert_eq!(verdict["holds"], json!(holds), "{xoff}: {verdict}");
+        assert_eq!(verdict["facts"]["need_bytes"], 60_000);
+        assert_eq!(verdict["facts"]["need_longest_frames_bytes"], 21_000);
+        assert!(
+            verdict["says"].as_str().unwrap().contains("cells of 3 B; for the longest frames alone it is 21000 B"),
+            "{verdict}"
+        );
+        assert!(run.contains("cell = \"3 B\""), "{run}");
+    }
+    // Without a chip frames count by length.
+    let (verdict, run) = judged(62_000, None);
+    assert_eq!((&verdict["facts"]["need_bytes"], &verdict["facts"]["cell_bytes"]), (&json!(20_000), &json!(1)));
+    assert!(!verdict["says"].as_str().unwrap().contains("cells of") && !run.contains("cell ="), "{verdict}");
+}
+
+/// A pool that no slice shares a cell of, and a second pool: notes have the reason, in place of a prediction.
+#[test]
+fn what_is_not_predicted_has_its_reason() {
+    const CHIP: ChipPreset =
+        ChipPreset { name: "chip", toml: "architecture = \"shared-memory\"\ncell = \"200 B\"\nslices = 4" };
+    let noted = |change: &dyn Fn(&mut Value)| {
+        let mut file: Value = serde_json::from_str(&text("sonic/leaf.json")).unwrap();
+        change(&mut file);
+        let options = Options {
+            memory: Some(64_000_000),
+            asic: Some("chip".to_owned()),
+            chips: vec![CHIP],
+            pauses: Some(PAUSES),
+            ..Options::default()
+        };
+        let (result, _) = imported(&[("leaf.json", &file.to_string())], &options).unwrap();
+        notes(&result).into_iter().filter(|note| note.contains("nothing is predicted")).collect::<Vec<_>>()
+    };
+    assert_eq!(noted(&|_| ()), [""; 0]);
+    let none = noted(&|file| file["BUFFER_POOL"]["ingress_lossless_pool"]["size"] = "799".into());
+    assert!(none.len() == 1 && none[0].contains("ingress_lossless_pool shares no cell of a slice"), "{none:?}");
+    let other = noted(&|file| {
+        file["BUFFER_POOL"]["second_pool"] =
+            json!({"type": "ingress", "mode": "dynamic", "size": "1000000", "xoff": "400000"});
+        let own = &file["BUFFER_PROFILE"]["pg_lossless_100000_40m_profile"];
+        let mut second = own.clone();
+        second["pool"] = "second_pool".into();
+        file["BUFFER_PROFILE"]["second"] = second;
+        file["BUFFER_PG"]["Ethernet0|3-4"] = json!({"profile": "second"});
+    });
+    assert!(other.len() == 1 && other[0].contains("it draws from second_pool, and memory is divided for"), "{other:?}");
 }

@@ -147,6 +147,17 @@ pub(super) fn check(params: &Params, cx: &CheckCx<'_>) -> Vec<Finding> {
                     threshold = \"static\"";
         findings.push(fatal("threshold", reason, hint));
     }
+    // A queue's limit is at most the memory that it shares.
+    let most = cx.memories().filter(|(.., switch)| follows(switch)).map(|(.., switch)| switch.memory_of(cx.kept)).max();
+    for (key, value, effect) in [
+        ("offset", params.offset.unwrap_or_default(), "the threshold is always the floor"),
+        ("floor", params.floor, "the threshold is always the limit, and frames are dropped before any is marked"),
+    ] {
+        if let Some(memory) = most.filter(|memory| value >= *memory) {
+            let reason = format!("{value} is not below the memory that queues share ({memory}): {effect}");
+            findings.push(Finding::warning(key, reason, "lower it; is it KB or KiB?"));
+        }
+    }
     findings
 }
 

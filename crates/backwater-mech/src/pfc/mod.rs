@@ -31,8 +31,8 @@
 use self::config::Thresholds;
 use self::feeders::Feeders;
 use self::watchdog::Watchdog;
-pub use crate::headroom::headroom;
 use crate::headroom::{Pausing, headroom_findings, refresh_finding};
+pub use crate::headroom::{headroom, headroom_in_cells, in_cells_of_longest};
 use crate::mac_control::{Congested, Counter, Due, PeakOccupancy, Receiver};
 use backwater_engine::Time;
 use backwater_net::Bytes;

@@ -66,6 +66,8 @@ pub(super) struct Watchdog {
     #[state(fixed)]
     blind: u8,
     queues: Vec<State>,
+    /// With looks: the latest one that is armed for each queue, which serves all that begins before it.
+    armed: Vec<Time>,
 }
 
 #[derive(Clone, Copy, PartialEq, Eq, serde::Serialize, serde::Deserialize)]
@@ -98,6 +100,7 @@ impl Watchdog {
             polls: Polls::new(params.watchdog_poll),
             blind: if params.watchdog_blind { params.class_bits() } else { 0 },
             queues: vec![State::Free; ports * CLASSES],
+            armed: vec![Time::ZERO; ports * CLASSES],
         }
     }
 
@@ -138,16 +141,19 @@ impl Watchdog {
     /// Quiet begins with the frame of now, or with the storm.
     fn quiet_from(&mut self, cx: &mut SwitchCx<'_>, slot: usize) {
         let since = self.polls.counts_from(cx.now());
-        let before = std::mem::replace(&mut self.queues[slot], State::Storm(since));
-        // Thousands of frames come between two looks.
-        if !self.polls.are_apart() || before != State::Storm(since) {
-            self.arm(cx, since.after(self.restore), slot);
-        }
+        self.queues[slot] = State::Storm(since);
+        self.arm(cx, since.after(self.restore), slot);
     }
 
     /// Looks at a queue at `t`, or at the next look.
-    fn arm(&self, cx: &mut SwitchCx<'_>, t: Time, slot: usize) {
-        cx.arm(self.polls.first_from(t), slot as Token | OWN);
+    fn arm(&mut self, cx: &mut SwitchCx<'_>, t: Time, slot: usize) {
+        let look = self.polls.first_from(t);
+        // Thousands of frames come between two looks, and all wait for the same one.
+        if self.polls.are_apart() && look > cx.now() && self.armed[slot] == look {
+            return;
+        }
+        self.armed[slot] = look;
+        cx.arm(look, slot as Token | OWN);
     }
 
     /// The neighbour's pause of a queue begins or ends. Returns whether the queue obeys.
@@ -378,5 +384,33 @@ mod tests {
         bench.set_egress(Port(1), Queue(3), 0);
         let (end, again) = (Time::us(170), Time::us(270));
         assert_eq!(wake(&mut bench, &mut switch, end), [armed(again)], "nothing waits");
+    }
+
+    /// Pauses and storms of one interval wait for the same look, so one timer serves all.
+    #[test]
+    fn pauses_of_one_interval_arm_one_look() {
+        let bench = SwitchBench::new(&SwitchParams::default(), 4, Rate::gbps(100), 1 << 3);
+        let params = Params {
+            watchdog: Some(T),
+            watchdog_restore: Some(R),
+            watchdog_poll: Some(T),
+            signal: Signal::OnOff,
+            ..params(100_000, 50_000)
+        };
+        let (mut bench, mut switch) = (bench, crate::pfc::Pfc::switch(&params, bench.shape()).expect("PFC"));
+        bench.set_egress(Port(1), Queue(3), 5_000);
+        bench.now = Time::us(10);
+        // Seen by the look at 100 us, it is T old at 200 us.
+        assert_eq!(pause(&mut bench, &mut switch, true), [armed(Time::us(200)), SHUT]);
+        for at in [20, 40, 60] {
+            bench.now = Time::us(at);
+            assert_eq!(pause(&mut bench, &mut switch, false), [OPEN]);
+            assert_eq!(pause(&mut bench, &mut switch, true), [SHUT]);
+        }
+        bench.now = Time::us(150);
+        assert_eq!(pause(&mut bench, &mut switch, false), [OPEN]);
+        assert_eq!(pause(&mut bench, &mut switch, true), [armed(Time::us(300)), SHUT], "of the next interval");
+        assert_eq!(wake(&mut bench, &mut switch, Time::us(200)), [], "it is not T old");
+        assert!(wake(&mut bench, &mut switch, Time::us(300)).contains(&FLUSH));
     }
 }

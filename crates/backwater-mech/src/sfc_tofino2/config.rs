@@ -1,6 +1,7 @@
 //! The parameters of Tofino 2's Source Flow Control, and their checks.
 
 use super::arithmetic::{CELL, FastPorts, Speed, cells};
+use super::suppression::us;
 use super::wire::SIZE;
 use crate::mac_control::{Signal, differing_signal};
 use crate::sfc::Points;
@@ -43,7 +44,8 @@ pub struct Params {
     /// Latency of a pass of the pipeline. A packet's copy reads the length of its queue after one pass, and joins the message's queue after two.
     #[param(default = Time::ns(400), range = Time::ZERO.., source = "choice: the program does not say")]
     pub pass: Time,
-    /// Durations and class of messages from ports at 200 and 400 Gb/s: `shipped`, or `repaired` to what the program's comment says.
+    /// Durations and class of messages from ports at 200 and 400 Gb/s: `shipped`, 2.2 and 4.4 times the time in which the queue drains, in
+    /// class 0; or `repaired` to what the program's comment says, 1.1 times in `message_class`.
     #[param(default = FastPorts::Shipped, source = "open-p4studio 2025, sfc_trigger.p4")]
     pub fast_ports: FastPorts,
     /// Which egress queues are congestion points: those `to-hosts`, or `all`.
@@ -72,6 +74,11 @@ impl Params {
     /// `qdepth_threshold`, in units of 4 cells.
     pub(super) fn threshold_units(&self) -> u32 {
         (self.threshold.0 / UNIT.0) as u32
+    }
+
+    /// `suppression_epoch_duration`, in us.
+    pub(super) fn epoch_us(&self) -> u64 {
+        us(self.epoch)
     }
 
     /// `target_qdepth`.
@@ -109,20 +116,20 @@ pub(super) fn check(params: &Params, cx: &CheckCx<'_>) -> Vec<Finding> {
         let ports = shape.ports.iter().filter(|port| params.points.include(port));
         ports.map(|port| port.rate).collect::<Vec<_>>()
     };
-    let fatal = |reason, hint: &str| Finding { fatal: true, key: "threshold", reason, hint: hint.into() };
+    let fatal = |key, reason, hint: &str| Finding { fatal: true, key, reason, hint: hint.into() };
     for (shape, switch) in cx.switches.iter().zip(cx.switch_params) {
         if let Some(rate) = points(shape).into_iter().find(|rate| Speed::of(*rate).is_none()) {
             let reason = format!("{} has a port of {rate}, for which Tofino 2's program has no arithmetic", shape.name);
-            findings.push(fatal(reason, "ports of 25, 50, 100, 200 or 400 Gb/s; or [sfc]"));
+            findings.push(fatal("points", reason, "ports of 25, 50, 100, 200 or 400 Gb/s; or [sfc]"));
             break;
         }
         let buffer = switch.buffer_of(params.class_bits());
         if params.threshold >= buffer && switch.buffer_per != BufferPer::None {
             let reason = format!(
-                "{} is not below the buffer of {} ({buffer}): PFC or loss comes before any message",
+                "threshold ({}) is not below the buffer of {} ({buffer}): PFC or loss comes before any message",
                 params.threshold, shape.name
             );
-            findings.push(fatal(reason, "lower it; is it KB or KiB?"));
+            findings.push(fatal("threshold", reason, "lower it; is it KB or KiB?"));
             break;
         }
     }
@@ -138,12 +145,12 @@ pub(super) fn check(params: &Params, cx: &CheckCx<'_>) -> Vec<Finding> {
         findings.push(Finding::warning("signal_classes", reason, format!("add {class}")));
     }
     if let Some((other, name)) = differing_signal(Signal::Timed.style(u16::MAX), cx) {
-        findings.push(Finding {
-            fatal: true,
-            key: "threshold",
-            reason: format!("{name} would signal pauses of one port by timed frames, and for [{other}] differently"),
-            hint: format!("{other}.signal = \"timed\""),
-        });
+        let reason = format!("{name} would signal pauses of one port by timed frames, and for [{other}] differently");
+        findings.push(fatal("classes", reason, &format!("{other}.signal = \"timed\"")));
+    }
+    if params.epoch != Time::us(params.epoch_us()) {
+        let reason = format!("{} acts as {} us: the chip's clock counts microseconds", params.epoch, params.epoch_us());
+        findings.push(Finding::warning("epoch", reason, "whole microseconds"));
     }
     findings
 }

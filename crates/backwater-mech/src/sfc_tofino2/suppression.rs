@@ -51,7 +51,7 @@ impl Suppression {
 }
 
 /// The chip's clock of microseconds.
-fn us(time: Time) -> u64 {
+pub(super) fn us(time: Time) -> u64 {
     time.as_ps() / 1_000_000
 }
 

@@ -1,6 +1,6 @@
 //! PFC's watchdog in storms without an end, by looks at an interval: sonic-buildimage issue 29203.
 //!
-//! The report's switch has PFC for two classes, 200 ms to detect and to restore, and drops. Storms of one class stay given up. Storms of both
+//! The report's switch has PFC for two classes, 200 ms to detect and to restore, and drops. A storm of one class stays stormed. Storms of both
 //! are restored and given up again, ~624 ms for each cycle.
 
 use crate::common::{Bench, On, pfc};

@@ -119,3 +119,20 @@ fn a_network_without_a_switch_is_warned_of_what_acts_at_switches() {
     let both = "[switch]\nbuffer = \"1 MB\"\n[ecn]\nkmin = \"100 KB\"\nkmax = \"200 KB\"\npmax = 0.1\n";
     assert_eq!(keys(&network(both)), ["switch.buffer", "ecn"]);
 }
+
+/// Sizes that leave no room below the limit of a queue, and times that a chip's clock cannot tell.
+#[test]
+fn values_that_act_as_others_are_warned_about() {
+    let star = "[topology]\nkind = \"star\"\nhosts = 4\nrate = \"100 Gb/s\"\nlink_delay = \"1 ns\"\n\
+                [switch]\narchitecture = \"shared-memory\"\nbuffer = \"1 MB\"\ncell = \"176 B\"\n";
+    let keys = |more: &str| keys(&format!("{star}{more}"));
+    let ecn = |offset: &str, floor: &str| {
+        keys(&format!("[ecn]\nthreshold = \"dynamic\"\noffset = \"{offset}\"\nfloor = \"{floor}\"\n"))
+    };
+    assert_eq!(ecn("500 KB", "100 KB"), [""; 0]);
+    assert_eq!(ecn("1 MB", "100 KB"), ["ecn.offset"]);
+    assert_eq!(ecn("500 KB", "1 MB"), ["ecn.floor"]);
+    let sfc = |epoch: &str| keys(&format!("[sfc_tofino2]\nthreshold = \"100 KB\"\nepoch = \"{epoch}\"\n"));
+    assert_eq!(sfc("2 us"), [""; 0]);
+    assert_eq!(sfc("1.5 us"), ["sfc_tofino2.epoch"]);
+}

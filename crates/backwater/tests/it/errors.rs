@@ -369,6 +369,16 @@ fn cases() -> Vec<(&'static str, Result<(), ScenarioError>)> {
             star("architecture = \"output-queued\"\n[ecn]\nthreshold = \"dynamic\"\noffset = \"100 KB\"\n"),
         ),
         ("marks at an unknown offset", star("architecture = \"shared-memory\"\n[ecn]\nthreshold = \"dynamic\"\n")),
+        (
+            "the shipped SFC at a rate that its program does not know",
+            star("[sfc_tofino2]\nthreshold = \"100 KB\"\npoints = \"all\"\n"),
+        ),
+        (
+            "the shipped SFC beside pauses that are signalled otherwise",
+            whole(
+                "[topology]\nkind = \"star\"\nhosts = 4\nrate = \"100 Gb/s\"\nlink_delay = \"1 ns\"\n[pfc]\nxoff = \"300 KB\"\nsignal = \"on-off\"\n[sfc_tofino2]\nthreshold = \"100 KB\"\n",
+            ),
+        ),
         ("looks of no watchdog", star("[pfc]\nxoff = \"300 KB\"\nwatchdog_poll = \"200 ms\"\n")),
         ("frames that nobody counts", star("[pfc]\nxoff = \"300 KB\"\nwatchdog = \"200 ms\"\nwatchdog_blind = true\n")),
         (
