@@ -178,7 +178,7 @@ class Summary:
         if self.apart:
             sentences.append(
                 f"{many(self.apart, 'row')} {_verb(self.apart, 'is', 'are')} not counted "
-                "(controls, numbers that a choice was made to fit, parts of the network, or "
+                "(controls, numbers that a choice was fitted to, parts of the network, or "
                 f"numbers derived from others); {self.apart_agree} of them "
                 f"{_verb(self.apart_agree, 'agrees', 'agree')}."
             )

@@ -45,7 +45,7 @@ pub struct Part<'a> {
     pub fixed: Option<Fixed>,
     /// The chip, with its cells, its slices and its shared pool of headroom.
     pub chip: Option<&'a Chip>,
-    /// Without a chip: a cell of the memory, in octets. Of the verdicts' scenarios only that of headroom has it: the others are about octets.
+    /// Without a chip: a cell of the memory, in octets. Only the verdict on headroom needs it: the others are about octets.
     pub cell: Option<u64>,
 }
 

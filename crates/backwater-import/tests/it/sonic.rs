@@ -1049,7 +1049,7 @@ fn the_key_that_has_too_little_headroom_is_named() {
     assert!(!says(60_320, 1_600_000).contains("at once"), "{}", says(60_320, 1_600_000));
 }
 
-/// Of frames that fill cells badly a wire holds more cells. Between the need of the longest frames and that of any, and between the
+/// A wire full of short frames fills more cells. Between the need of the longest frames and that of any, and between the
 /// simulator's and annex N's, the configuration alone does not decide.
 #[test]
 fn headroom_between_two_needs_is_not_decided() {

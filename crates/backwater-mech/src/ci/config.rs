@@ -43,8 +43,8 @@ pub enum CimType {
 #[parameters]
 #[derive(Clone, Debug)]
 pub struct Params {
-    /// Role of each of the queues 0 to 7: 0 has no role; k is a monitored queue and -k the congesting queue of traffic class k - 1. With
-    /// `[[ci.at]]`, eight zeros switch CI off at some switches.
+    /// Role of each of the queues 0 to 7. Value k: monitored queue of traffic class k - 1. Value -k: its congesting queue. Value 0: none.
+    /// With `[[ci.at]]`, eight zeros switch CI off at some switches.
     #[param(
         symbol = "queue-map", default = vec![0, 0, -4, 4, 0, 0, 0, 0], each = -8..=8, range_text = "8 of -8 to 8", alias = "queue-map",
         source = "IEEE 802.1Qcz-2023 49.4.1.2.5; the values: choice, 3 is common for RoCEv2",
@@ -54,7 +54,7 @@ pub struct Params {
     /// Length of the monitored queue up to which no flow is identified as congesting.
     #[param(symbol = "Low", default = Bytes(10_000), range = Bytes::ZERO..=high, source = "simulations of P802.1Qcz, 2017 and 2018")]
     pub low: Bytes,
-    /// Length of the monitored queue above which each arriving packet makes its flow a congesting flow, or as `above_high` specifies.
+    /// Length of the monitored queue above which each arriving packet makes its flow a congesting flow, unless `above_high` is `pmax`.
     #[param(symbol = "High", default = Bytes(300_000), range = low.., source = "simulations of P802.1Qcz, 2017 and 2018")]
     pub high: Bytes,
     /// Probability that an arriving packet makes its flow a congesting flow, at `high`.
@@ -63,15 +63,16 @@ pub struct Params {
         why = "that is not a probability"
     )]
     pub pmax: f64,
-    /// Packets above `high` that make their flow a congesting flow: `all`, or with the probability `pmax`, which is then never exceeded.
+    /// While the queue is above `high`: `all` packets make their flow a congesting flow, or (`pmax`) each does so with the probability
+    /// `pmax`.
     #[param(default = AboveMaximum::All, source = "choice; simulations of P802.1Qcz, 2018, name a Max Probability only")]
     pub above_high: AboveMaximum,
     /// Weight of one arrival in the average length of the monitored queue that is compared with `low` and `high`. Absent: no average, the
     /// current length.
     #[param(symbol = "w", range = >0.0..=1.0, source = "choice; Floyd and Jacobson 1993 (RED): 0.002", why = "that is no weight of an average")]
     pub weight: Option<f64>,
-    /// Packets in a congesting queue that are marked (ECN): all that this port has `isolated`, those of flows that this port has identified
-    /// itself (`local`), the one packet by which it identified the flow (`found`), or `none`.
+    /// Packets in a congesting queue that are marked (ECN). `isolated`: all that this port isolates. `local`: those of flows that it has
+    /// identified itself. `found`: only the identifying packet. `none`: none.
     #[param(default = CeMarking::Local, source = "choice; simulations of P802.1Qcz, 2018: marked once isolated, not said by whom")]
     pub ce_marking: CeMarking,
     /// How flows that move between the queues stay in order: by `counters` for each flow, or by `markers` in the queues.
@@ -86,13 +87,13 @@ pub struct Params {
     /// Length of the congesting queue above which a CIM goes to the upstream neighbour; 0 B: as soon as a flow is isolated.
     #[param(symbol = "CIM_TH", default = Bytes(300_000), range = Bytes::ZERO.., up_to = "below the PFC threshold", source = "choice: high")]
     pub cim_threshold: Bytes,
-    /// Least time between two CIMs for one flow.
+    /// Minimum time between two CIMs for one flow.
     #[param(default = Time::us(10), range = Time::ZERO.., source = "choice")]
     pub cim_interval: Time,
-    /// Most CIMs for one congesting flow.
+    /// Maximum number of CIMs for one congesting flow.
     #[param(symbol = "max-cim-tx", default = 3, range = 0.., alias = "max-cim-tx", source = "IEEE 802.1Qcz-2023 49.4.1.2.7")]
     pub max_cim_tx: u16,
-    /// Octets of the flow's packet that each CIM carries; they lengthen it.
+    /// Octets of the flow's packet that each CIM carries. More octets make the CIM longer.
     #[param(
         symbol = "min-header-octets", default = Bytes(48), range = Bytes::ZERO..=Bytes(512), alias = "min-header-octets",
         source = "IEEE 802.1Qcz-2023 49.4.1.2.6", why = "a CIM returns 512 B of a packet at most"
@@ -107,8 +108,7 @@ pub struct Params {
         source = "IEEE 802.1Qcz-2023 49.4.1.1.2", why = "there is no such class, and 7 is served first"
     )]
     pub cim_tx_priority: u8,
-    /// Time for which a flow that a CIM has isolated stays isolated, counted from the last CIM and from the time when the congesting queue
-    /// becomes empty.
+    /// Time for which a flow isolated by a CIM stays isolated, from the last CIM or the end of congestion, whichever is later.
     #[param(
         symbol = "ci-max-flow-life", default = Time::ms(1_000), range = Time::ZERO.., alias = "ci-max-flow-life",
         source = "IEEE 802.1Qcz-2023 49.4.1.1.3"

@@ -8,11 +8,12 @@
 //! ```text
 //! on packet p of flow F with queue MQ of egress port o:
 //!     F in stream table of o:             isolate
-//!     otherwise P = red(MQ bytes):        with P: add F, local-create; isolate         red: 0 up to Low, Pmax at High, 1 above (`above_high`)
-//!                                         with w: of the average of MQ over these packets (crate::average)
+//!     otherwise, with probability red(q): add F, local-create; isolate
+//!         q = bytes in MQ (with `weight`: their average over these packets)
+//!         red(q) = 0 up to `low`, rising to `pmax` at `high`, 1 above (or pmax, by `above_high`)
 //! isolate:  queue = CQ, and p's priority on the next link is CQ's; mark CE (which: `ce_marking`)
-//!           CQ bytes > CIM_TH, CIM count(F) < max-cim-tx, last CIM of F min. interval ago:
-//!               send CIM{F} to the neighbour from which p came; CIM count + 1
+//!           if CQ bytes > `cim_threshold`, fewer than `max_cim_tx` CIMs were sent for F, and the last one is `cim_interval` old:
+//!               send CIM{F} to the neighbour from which p came
 //! on CIM{F} from the neighbour at port r:  add or refresh F in the stream table of r, cim-create; the CIM ends here
 //! F leaves the table of o:
 //!     CQ of o is empty:                   flows that are local-create only, and flows that only arrived in the CQ's priority
@@ -28,17 +29,18 @@
 //! The port keeps the order within a flow across both moves ([`backwater_net::hooks::Steering`], `in_order`).
 //!
 //! # Not modelled
-//! - LLDP: neighbours have the same queue map, and know that the other takes part
+//! - LLDP: Backwater assumes that neighbours have the same queue map, and that each knows whether the other takes part
 //! - a limit of the stream table
 //!
 //! # Differences
-//! - Flows are those of the simulation. Acknowledgements are isolated separately from data. Control frames of
-//!   mechanisms are not flows.
+//! - A switch identifies a flow by the simulation's own flow, not by header fields. Acknowledgements are isolated separately from data.
+//!   Control frames of mechanisms are not flows.
 //! - An entry's age is checked when the next packet of its flow arrives, so that ageing does not prolong a run.
 //! - The simulations state "ECN is marked once a packet is isolated" and do not name the switch that marks. By default,
 //!   the port that has found the flow marks it (`ce_marking = "local"`).
-//! - With `ce_marking = "isolated"`, an upstream port also marks flows isolated by a CIM, for all of `max_flow_life`,
-//!   even after the congestion has ended. `scenarios/ci-victim.toml` with DCQCN then takes 184 ms instead of 1.7 ms.
+//! - With `ce_marking = "isolated"`, an upstream port also marks flows isolated by a CIM, for all of `max_flow_life`, even after the
+//!   congestion has ended. All flows of `scenarios/ci-victim.toml` with DCQCN are then complete after 184 ms of simulated time, not after
+//!   1.7 ms.
 //! - With `ce_marking = "found"`, one packet is marked each time that the port finds its flow. Flows isolated by a CIM
 //!   or by another port are not marked.
 

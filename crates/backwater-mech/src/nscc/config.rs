@@ -10,15 +10,15 @@ use backwater_net::hooks::{CheckCx, Finding, RoundTrip};
 #[parameters]
 #[derive(Clone, Debug)]
 pub struct Params {
-    /// Round-trip time of a full packet and its acknowledgement over the longest path of the idle network: the initial base RTT, and the
-    /// time that scales all constants.
+    /// Round-trip time of a full packet and its acknowledgement over the longest path of the idle network. It is the initial base RTT, and
+    /// scales all constants.
     #[param(
         symbol = "network_rtt", default = Time(14_022_720), range = Time(1_000)..,
         source = "uet-htsim: 2 x latency + links x (full packet + acknowledgement); value: three tiers, 100 Gb/s, 1 us a link",
         why = "no packet takes no time"
     )]
     pub network_rtt: Time,
-    /// Target queueing delay. Absent: three quarters of `network_rtt`, for switches that trim, and `network_rtt` with `sleek`.
+    /// Target queueing delay. Absent: `network_rtt` with `sleek`, else three quarters of it.
     #[param(
         symbol = "target_Qdelay", range = Time(1)..,
         source = "uet-htsim: 0.75 network_rtt with trimming, network_rtt without", why = "no queue is that short"
@@ -34,15 +34,15 @@ pub struct Params {
     /// Rules to follow: `htsim` (those of the public program) or `uec103` (UEC 1.0.3, as far as they are known).
     #[param(default = Variant::Htsim, source = "choice: the published runs are the program's")]
     pub variant: Variant,
-    /// Width of the sum of increments: `exact`, or `wrapping32` as in the public program, whose sum wraps at 800 Gb/s. Only to reproduce
-    /// its results.
+    /// Width of the sum of window increments: `exact`, or 32 bits that wrap (`wrapping32`). The public program's sum wraps at 800 Gb/s. Use
+    /// `wrapping32` only to reproduce its results.
     #[param(default = Accumulator::Exact, source = "uet-htsim: 32 bits")]
     pub accumulator: Accumulator,
     /// Whether receivers control the last hop by credit (RCCC). Packets trimmed there then do not reduce the window.
     #[param(default = false, source = "UEC 1.0: where RCCC is on too")]
     pub receiver_credit: bool,
-    /// Whether senders infer losses from later packets that have arrived, and send probes when no acknowledgement arrives: for switches
-    /// that do not trim.
+    /// Whether senders infer losses from later packets that have arrived, and send probes when no acknowledgement arrives. Use it if
+    /// switches do not trim.
     #[param(default = false, source = "uet-htsim: -sleek")]
     pub sleek: bool,
 }

@@ -8,17 +8,17 @@
 //!
 //! ```text
 //! send a packet of s bytes if  cwnd >= in_flight + s                      bytes of frames, headers included
-//! ACK       n = what the receiver has counted since;  d = rtt - base_rtt of the packet that it answers;  e = its mark
-//! cut       n = the packet;  d = network_rtt, e = 1
+//! ACK       n = bytes that the receiver counted since the previous ACK;  d = rtt - base_rtt of the acknowledged packet;  e = mark of that packet
+//! trim      n = bytes of the packet;  d = network_rtt;  e = 1
 //! timeout   cwnd -= the packet
 //! ```
 //!
-//! Where switches do not trim, `sleek` infers losses from later packets that have arrived ([`sleek`]). Retransmissions
-//! of a recovery do not wait for the window. If no acknowledgement arrives, the sender sends a probe of 64 B before its
-//! data. The probe waits in the queues of data, and the receiver acknowledges it at once:
+//! Where switches do not trim, `sleek` infers losses from later packets that have arrived ([`sleek`]). Retransmissions of a recovery do not
+//! wait for the window. If acknowledgements stop, the sender sends a probe of 64 B ahead of its waiting data. In switches the probe waits
+//! in the same queues as data. The receiver acknowledges it at once:
 //!
 //! ```text
-//! ACK of a probe    d = rtt - base_rtt of the last probe, 0 where that is less; avg of an earlier one;  the base RTT stays
+//! ACK of a probe    last probe: d = max(rtt - base_rtt, 0);  earlier probe: d = mean delay;  base_rtt does not change
 //! ```
 //!
 //! **Frames:** a probe is a control packet of UET, of type 6, with its number as the probe's opaque value; the receiver
@@ -26,7 +26,7 @@
 //!
 //! # Not modelled
 //! - the receiver's window penalty (`Rcv_Cwnd_Pen`), which the public program never sets
-//! - with `sleek`: entropy values and marks of probes, which take the flow's own path
+//! - with `sleek`: entropy values and ECN marks of probes; probes take the flow's own path
 //! - a window for each destination that several connections share
 //!
 //! # Differences

@@ -60,15 +60,15 @@ pub struct Params {
     /// Static threshold: bytes below which the class resumes. Absent: `xoff` less 8 KB.
     #[param(symbol = "XON", range = Bytes::ZERO..=xoff, source = "choice: two frames of 4 KB", why = "a pause would be lifted at once")]
     pub xon: Option<Bytes>,
-    /// Dynamic threshold: a (port, class) is paused when it holds this times the free shared memory, or more.
+    /// Dynamic threshold: a port's class is paused when its bytes beyond its reserve reach this times the free shared memory.
     #[param(symbol = "alpha", default = 0.125, range = 0.0..=64.0, source = "HPCC ns-3 switch-mmu: shift 3")]
     pub alpha: f64,
-    /// Dynamic threshold: bytes that the counter must fall below the threshold before the class resumes.
+    /// Dynamic threshold: the class resumes when its counter is at least this far below the threshold.
     #[param(default = Bytes(3_000), range = Bytes::ZERO.., source = "HPCC ns-3 switch-mmu: 3 KB")]
     pub xon_offset: Bytes,
     /// Bytes that the threshold applies to. `ingress`: those of a class that arrived at one port; pauses the neighbour at that port
     /// (802.1Q). `egress`: those in one egress queue; pauses the neighbours at all other ports (a pure output-queued switch). `queue`: the
-    /// same bytes; pauses only neighbours whose frames join the queue, in the class in which they arrived.
+    /// same bytes as `egress`; pauses only neighbours whose frames join that queue, in the class of these frames on arrival.
     #[param(default = Counter::Ingress, source = "IEEE 802.1Q clause 36: ingress")]
     pub counter: Counter,
     /// How pauses are signalled: `timed` (a frame with a pause time, refreshed at half of it), `on-off` (a frame that holds until the next
@@ -84,14 +84,14 @@ pub struct Params {
     /// Time from the receipt of a PFC frame until the receiver obeys it.
     #[param(default = Time::ZERO, range = Time::ZERO.., source = "IEEE 802.3 annex 31D bounds it from above")]
     pub response: Time,
-    /// Watchdog of switches: detection time. A queue that holds frames and that its neighbour pauses for this long without a break is
-    /// dropped or forwarded (`watchdog_action`). Absent: off.
+    /// Watchdog of switches: detection time. If the neighbour pauses a queue with frames for this long without a break, the switch drops or
+    /// sends these frames (`watchdog_action`). Absent: off.
     #[param(
         symbol = "T", range = Time(1).., source = "SONiC PFC watchdog: 200 ms; absent: choice, 802.1Q has none",
         why = "a watchdog that waits for no time would give up every queue"
     )]
     pub watchdog: Option<Time>,
-    /// Watchdog: quiet time before a queue is restored. For so long no frame may pause or resume the queue, and no pause may be in force.
+    /// Watchdog: quiet time before a queue is restored. Quiet means that no frame pauses or resumes the queue, and no pause is in force.
     /// Absent: as long as `watchdog`.
     #[param(symbol = "R", range = Time(1).., source = "SONiC PFC watchdog: as its detection time, 200 ms", why = "it would be restored at once")]
     pub watchdog_restore: Option<Time>,
@@ -99,15 +99,15 @@ pub struct Params {
     /// the pause). With `lossless` the first dropped frame ends the run, and `forward` is an error.
     #[param(symbol = "action", default = Action::Drop, source = "SONiC PFC watchdog: drop")]
     pub watchdog_action: Action,
-    /// Watchdog: interval at which it looks at its queues, from the beginning of the run on. It counts whole intervals only. Absent: it
-    /// looks all the time.
+    /// Watchdog: interval between looks at the queues, counted from the start of the run. Detection and quiet times last whole intervals.
+    /// Absent: it looks all the time.
     #[param(
         symbol = "P", range = Time(1).., source = "SONiC, pfcwd: 200 ms for up to 32 ports; absent: choice",
         why = "it cannot look at no interval"
     )]
     pub watchdog_poll: Option<Time>,
-    /// Watchdog with `watchdog_poll`: whether a port hears no PFC frames while all of its classes are given up. The watchdog takes that for
-    /// quiet.
+    /// Needs `watchdog_poll`. If true, a port hears no PFC frame while all of its classes are stormed, given up by the watchdog. The watchdog
+    /// takes this time for quiet.
     #[param(
         default = false,
         source = "choice; true: Broadcom Tomahawk 4 to 6 under SONiC (sonic-buildimage issue 29203)"

@@ -4,12 +4,12 @@
 //! memory beyond the threshold, the *headroom*, holds all that can still arrive after the request (802.1Q annex N).
 //!
 //! ```text
-//! static:   counter > xoff, or headroom in use          -> pause      counter < xon; no headroom in use, and
-//!                                                                     xoff - xon of the pool free             -> resume
-//! dynamic:  beyond reserve >= alpha x free shared and   -> pause      beyond reserve + xon_offset
-//!           the reserve used, or headroom in use                      <= alpha x free, or nothing beyond
-//!                                                                     the reserve; no headroom in use         -> resume
-//! always:   nothing of the class left from this port    -> resume
+//! own = bytes of the class from this port beyond its reserve          limit = alpha x free shared memory
+//! static    pause:   counter > xoff, or one of its frames is in headroom
+//!           resume:  counter < xon, none is in headroom, and xoff - xon of the shared memory is free
+//! dynamic   pause:   own >= limit and no longest frame fits into the reserve, or one of its frames is in headroom
+//!           resume:  own + xon_offset <= limit or own = 0, and none is in headroom
+//! always    resume:  nothing of the class is left from this port
 //! ```
 //!
 //! [`headroom`] computes it for a full reverse link and a blocked egress. After a frame has passed xoff, the PFC frame
@@ -25,8 +25,8 @@
 //! - A pause time runs from the end of `response`, not from the receipt of the frame.
 //! - `signal = "ideal"` (no frame, no timer) is not in the standard. htsim works this way.
 //! - `counter = "egress"` models a pure output-queued switch: the backlog of one egress queue pauses every other port.
-//!   `counter = "queue"` pauses the ports that fill the queue. Simulations whose threshold is a part of a queue's
-//!   length do this.
+//!   `counter = "queue"` pauses the ports that fill the queue, as simulations do whose threshold is a share of a
+//!   queue's memory.
 
 use self::config::Thresholds;
 use self::feeders::Feeders;

@@ -389,7 +389,7 @@ mod tests {
     /// Pauses and storms of one interval wait for the same look, so one timer serves all.
     #[test]
     fn pauses_of_one_interval_arm_one_look() {
-        let bench = SwitchBench::new(&SwitchParams::default(), 4, Rate::gbps(100), 1 << 3);
+        let mut bench = SwitchBench::new(&SwitchParams::default(), 4, Rate::gbps(100), 1 << 3);
         let params = Params {
             watchdog: Some(T),
             watchdog_restore: Some(R),
@@ -397,7 +397,7 @@ mod tests {
             signal: Signal::OnOff,
             ..params(100_000, 50_000)
         };
-        let (mut bench, mut switch) = (bench, crate::pfc::Pfc::switch(&params, bench.shape()).expect("PFC"));
+        let mut switch = crate::pfc::Pfc::switch(&params, bench.shape()).expect("PFC");
         bench.set_egress(Port(1), Queue(3), 5_000);
         bench.now = Time::us(10);
         // Seen by the look at 100 us, it is T old at 200 us.

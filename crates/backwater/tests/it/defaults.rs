@@ -124,8 +124,8 @@ fn a_network_without_a_switch_is_warned_of_what_acts_at_switches() {
 #[test]
 fn values_that_act_as_others_are_warned_about() {
     let star = "[topology]\nkind = \"star\"\nhosts = 4\nrate = \"100 Gb/s\"\nlink_delay = \"1 ns\"\n\
-                [switch]\narchitecture = \"shared-memory\"\nbuffer = \"1 MB\"\ncell = \"176 B\"\n";
-    let keys = |more: &str| keys(&format!("{star}{more}"));
+                [transport]\nrecovery = \"go-back-n\"\n[switch]\narchitecture = \"shared-memory\"\nbuffer = \"1 MB\"\ncell = \"176 B\"\n";
+    let keys = |more: &str| keys(&format!("{star}{more}[[flow]]\nfrom = 1\nto = 0\nsize = \"1 MB\"\n"));
     let ecn = |offset: &str, floor: &str| {
         keys(&format!("[ecn]\nthreshold = \"dynamic\"\noffset = \"{offset}\"\nfloor = \"{floor}\"\n"))
     };

@@ -371,7 +371,9 @@ fn cases() -> Vec<(&'static str, Result<(), ScenarioError>)> {
         ("marks at an unknown offset", star("architecture = \"shared-memory\"\n[ecn]\nthreshold = \"dynamic\"\n")),
         (
             "the shipped SFC at a rate that its program does not know",
-            star("[sfc_tofino2]\nthreshold = \"100 KB\"\npoints = \"all\"\n"),
+            whole(
+                "[topology]\nkind = \"star\"\nhosts = 4\nrate = \"10 Gb/s\"\nlink_delay = \"1 ns\"\n[sfc_tofino2]\nthreshold = \"100 KB\"\n",
+            ),
         ),
         (
             "the shipped SFC beside pauses that are signalled otherwise",
