@@ -118,6 +118,7 @@ APART = {
     "derived": "follows from other numbers of the document, which are rows, too",
     "distribution": "one draw from a wide distribution, which a claim compares",
     "inconsistent": "contradicts other numbers of the document",
+    "repeated": "the document prints the same number for more of its runs, and that is a row",
     "part": "beside a part of the network; the same number has a row beside all of it",
 }
 """Why a row is printed and judged, but not counted among the document's numbers."""

@@ -40,7 +40,9 @@ def next_to_nothing_is_lost(n: Numbers) -> Finding:
 @CLAIMS.claim("our-last-hop")
 def the_last_hop_alone_collapses(n: Numbers) -> Finding:
     """The incast's last flow takes at least 3 times as long as under PFC."""
-    pairs = zip(n.samples("2", HOSTS, "incast_last"), n.samples("2", PFC, "incast_last"), strict=True)
+    pairs = zip(
+        n.samples("2", HOSTS, "incast_last"), n.samples("2", PFC, "incast_last"), strict=True
+    )
     times = [hosts / pfc for hosts, pfc in pairs]
     detail = f"{min(times):.1f} to {max(times):.1f} times PFC's"
     return Finding(min(times) >= 3, min(times), "times at least", detail, "2", HOSTS)
@@ -56,8 +58,12 @@ def it_ends_before_dcqcn(n: Numbers) -> Finding:
     }
     worst = max(ratios.values(), key=lambda one: one.high)
     names = {"incast_last": "last", "victim": "victim"}
-    detail = ", ".join(f"{case} {names[of]} {100 * one.mean:.0f} %" for (case, of), one in ratios.items())
-    return Finding(worst.high < 1, 100 * worst.high, "% at most", detail, "1 to 3", ALL, worst.seeds)
+    detail = ", ".join(
+        f"{case} {names[of]} {100 * one.mean:.0f} %" for (case, of), one in ratios.items()
+    )
+    return Finding(
+        worst.high < 1, 100 * worst.high, "% at most", detail, "1 to 3", ALL, worst.seeds
+    )
 
 
 def _against_pfc(n: Numbers, quantity: str, most: float) -> Finding:
@@ -90,7 +96,8 @@ def memory_is_what_a_lossless_port_has(n: Numbers) -> Finding:
     """Little is lost from 400 KB on, and no more with 2 MB than with 100 KB."""
     sizes = ("100KB", "200KB", "", "1MB", "2MB")
     shares = {
-        case: [_lost(n, f"{case}-{size}" if size else case) for size in sizes] for case in ("1", "3")
+        case: [_lost(n, f"{case}-{size}" if size else case) for size in sizes]
+        for case in ("1", "3")
     }
     holds = all(max(of[2:]) <= RARE and of[0] >= of[-1] for of in shares.values())
     detail = "; ".join(f"case {case}, 100 KB to 2 MB: {_shares(of)}" for case, of in shares.items())
