@@ -187,8 +187,8 @@ pub(super) const PRESETS: &[Preset] = &[
     },
     Preset {
         name: "delay-2007",
-        source: "Kwan and Ding, Effects of Delay, February 2007: every 75 KB (2 %), the chance of a frame of 1500 B; Qeq a quarter of the port's memory",
-        toml: "sample = \"75 KB\"\nsampling = \"bernoulli\"\nbcn_max = true\n",
+        source: "Kwan and Ding, Effects of Delay, February 2007; jitter as in 2006, Qeq a quarter of the port's memory",
+        toml: "sample = \"75 KB\"\njitter = \"20 KB\"\nbcn_max = true\n",
     },
 ];
 
