@@ -31,10 +31,12 @@ const PAUSES: Pauses = Pauses {
     headroom: |asked: Asked| {
         let (rate, delay, response) = (Rate(asked.bps), Time(asked.delay_ps), Time(asked.response_ps));
         let (frame, cell, gap) = (Bytes(asked.frame), Bytes(asked.cell), PacketParams::default().gap);
-        let exact = headroom(rate, delay, frame, gap, response, Signal::Timed);
+        let exact = |response| headroom(rate, delay, frame, gap, response, Signal::Timed);
+        let any_frames = |response| headroom_in_cells(exact(response), frame, gap, cell).0;
         Needed {
-            any_frames: headroom_in_cells(exact, frame, gap, cell).0,
-            longest_frames: in_cells_of_longest(exact, frame, cell).0,
+            longest_frames: in_cells_of_longest(exact(response), frame, cell).0,
+            any_frames: any_frames(response),
+            slow_interfaces: annex_n::longest_interfaces(rate).map(|delay| any_frames(response.after(delay))),
         }
     },
     annex_n: |asked: Asked| {

@@ -45,13 +45,15 @@ pub struct Asked {
     pub cell: u64,
 }
 
-/// A headroom, in octets. The two differ only where memory counts in cells.
+/// A headroom, in octets, from the least to the largest. The first two differ only where memory counts in cells.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Needed {
-    /// For frames of any length: a wire full of those that take most cells.
-    pub any_frames: u64,
     /// For the longest frames alone.
     pub longest_frames: u64,
+    /// For frames of any length: a wire full of those that take most cells.
+    pub any_frames: u64,
+    /// For interfaces that take as long as IEEE 802.3 allows, too; `None`: no bound is known.
+    pub slow_interfaces: Option<u64>,
 }
 
 /// The options of an import. All of them may be absent.

@@ -44,13 +44,18 @@ pub fn headroom_in_cells(exact: Bytes, max_frame: Bytes, gap: Bytes, cell: Bytes
     }
     let sent = exact.saturating_sub(max_frame * 2);
     let wire = u128::from(sent.0) * u128::from((max_frame + gap).0) / u128::from(max_frame.0.max(1));
-    max_frame.in_cells(cell) * 2 + cells_of_wire(Bytes(u64::try_from(wire).unwrap_or(u64::MAX / 4)), gap, cell)
+    let sent = cells_of_wire(Bytes(u64::try_from(wire).unwrap_or(u64::MAX / 4)), gap, cell);
+    // With cells far shorter than frames, the gaps of short frames cost more than their last cells.
+    (max_frame.in_cells(cell) * 2 + sent).max(exact.in_cells(cell))
 }
 
-/// A headroom of whole cells, from one in bytes, if all frames have the longest length.
+/// A headroom of whole cells, from one in bytes, if all frames have the longest length: whole frames arrive. By bytes other lengths fill
+/// what they leave.
 pub fn in_cells_of_longest(exact: Bytes, max_frame: Bytes, cell: Bytes) -> Bytes {
-    let taken = u128::from(exact.0) * u128::from(max_frame.in_cells(cell).0);
-    Bytes(u64::try_from(taken.div_ceil(u128::from(max_frame.0.max(1)))).unwrap_or(u64::MAX / 4)).in_cells(cell)
+    match cell.0 {
+        0 | 1 => exact,
+        _ => max_frame.in_cells(cell) * (exact.0 / max_frame.0.max(1)),
+    }
 }
 
 /// The most memory in cells that frames take which fill so many bytes of a wire, gaps included.
@@ -369,12 +374,22 @@ mod tests {
         assert_eq!(of(300, cell) % 254, 0, "whole cells");
     }
 
-    /// Sent are 1,000,000 B in frames of 1000 B, each with 11 cells of 96 B; 2 frames stand at the ends.
+    /// Sent are 1,000,900 B in whole frames of 1000 B, each with 11 cells of 96 B; 2 frames stand at the ends.
     #[test]
     fn the_longest_frames_fill_their_own_cells() {
-        let taken = in_cells_of_longest(Bytes(2 * 1000 + 1_000_000), Bytes(1000), Bytes(96));
+        let taken = in_cells_of_longest(Bytes(2 * 1000 + 1_000_900), Bytes(1000), Bytes(96));
         assert_eq!(taken, Bytes(1002 * 11 * 96));
         assert_eq!(in_cells_of_longest(Bytes(12_345), Bytes(1000), Bytes(1)), Bytes(12_345), "by length");
+    }
+
+    /// With cells of 2 to 20 B the longest frames have the least gap for their cells, so that their bytes are what counts.
+    #[test]
+    fn no_cells_take_less_than_bytes() {
+        for cell in 1..=9200 {
+            let exact = Bytes(2 * 9122 + 40_000);
+            let taken = headroom_in_cells(exact, Bytes(9122), Bytes(20), Bytes(cell));
+            assert!(taken >= exact && taken >= in_cells_of_longest(exact, Bytes(9122), Bytes(cell)), "{cell}: {taken}");
+        }
     }
 
     /// With cells of 96 B a frame of 97 B takes two for 117 B of the wire, more than one of 64 B for 84 B.

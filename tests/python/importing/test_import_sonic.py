@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import math
 from pathlib import Path
 from typing import Any
 
@@ -101,8 +102,8 @@ def test_headroom(limit: str, response: str | None, need: int) -> None:
         verdict = imported(database, "16 MB", response)["headroom"]
         assert verdict["facts"]["need_bytes"] == need
         assert verdict["facts"]["headroom_bytes"] == headroom
-        # Annex N, with interfaces as slow as they may be, asks for more.
-        assert verdict["facts"]["annex_n_bytes"] > need
+        # With interfaces as slow as they may be more is needed.
+        assert verdict["facts"]["need_slow_interfaces_bytes"] > need
         assert verdict["holds"] is (None if headroom >= need else False)
         assert ("headroom" in warnings(verdict["scenario"])) is (headroom < need)
         if headroom in (need, 20_000):
@@ -114,7 +115,7 @@ def test_a_headroom_that_is_enough_only_for_ports_that_stop_at_once() -> None:
 
     A frame takes 182.84 ns there, a PFC frame 1.68 ns, the cable 500 ns: 1184.52 ns without a
     response are 59,097 B beside two frames. Annex N: 2 x 73,136 + 672 + 2 x 200,000 + 2 x 491,520
-    + 463,360 bit times.
+    + 463,360 bit times. Both interfaces may take 2 x 491,520 bit times, 2457.6 ns, beside it.
     """
     names = [f"Ethernet{number}" for number in range(0, 32, 4)]
     database = config(
@@ -129,7 +130,9 @@ def test_a_headroom_that_is_enough_only_for_ports_that_stop_at_once() -> None:
         assert verdict["holds"] is (None if need <= 125_000 else False)
     assert (at_once, need) == (77_340, 135_133)
     assert verdict["facts"]["annex_n_bytes"] == 249_168
-    for headroom, holds in [(249_168, True), (249_167, None)]:
+    most = 18_244 + (2_342_920 + 2_457_600) * 9122 // 182_840
+    assert most == 257_744
+    for headroom, holds in [(most, True), (most - 1, None)]:
         database["BUFFER_PROFILE"][PROFILE].update(xoff=str(headroom), size=str(headroom))
         assert imported(database, "64 MB")["headroom"]["holds"] is holds
     assert "stop 1158.4 ns after a pause has come, the longest that IEEE 802.3" in verdict["says"]
@@ -180,24 +183,44 @@ def test_headroom_that_all_share(headroom: int, enough: bool) -> None:
     assert (totals(verdict["scenario"])["drop_frames"] == 0) is enough
 
 
-@pytest.mark.parametrize("headroom", [137_668, 57_912, 30_000])
+@pytest.mark.parametrize("headroom", [230_632, 137_668, 54_864, 54_863])
 def test_headroom_in_the_cells_of_a_chip(headroom: int) -> None:
     """Cells of Tomahawk 5 have 254 B, so that the longest frame of 9122 B takes 9144 B.
 
-    By length 57,599 B are needed, of which 39,355 B are sent until the stop. In the longest frames
-    these are 57,599 x 9144 / 9122 B, 228 cells. A wire full of frames of 64 B, 84 B each with the
-    gap, fills 254 B of memory with each: 39,355 x 9142 / 9122 x 254 / 84 B are 470 cells, beside
-    two of the longest frames.
+    By length 57,599 B are needed, of which 39,355 B are sent until the stop: 4 whole frames, beside
+    the two at both ends. A wire full of frames of 64 B, 84 B each with the gap, fills 254 B of
+    memory with each: 39,355 x 9142 / 9122 x 254 / 84 B are 470 cells, beside two of the longest
+    frames. Interfaces may take 2 x 122,880 bit times, in which 30,653 B more are sent: 836 cells.
     """
     profile = {"xoff": str(headroom), "size": str(18432 + headroom)}
     database = config(BUFFER_PROFILE={PROFILE: profile})
     verdict = imported(database, "64 MB", asic="tomahawk5")["headroom"]
     facts = verdict["facts"]
-    assert facts["need_longest_frames_bytes"] == 228 * 254 == 57_912
+    assert facts["need_longest_frames_bytes"] == 6 * 9144 == 54_864
     assert facts["need_bytes"] == 470 * 254 + 2 * 9144 == 137_668
-    assert verdict["holds"] is {137_668: True, 57_912: None, 30_000: False}[headroom]
+    sent = 39_355 + 245_760 * 9122 // (9142 * 8)
+    assert facts["need_slow_interfaces_bytes"] == (
+        math.ceil(sent * 9142 / 9122 * 254 / 84 / 254) * 254 + 2 * 9144
+    )
+    most = facts["need_slow_interfaces_bytes"]
+    assert verdict["holds"] is (True if headroom >= most else None if headroom >= 54_864 else False)
     assert ("headroom" in warnings(verdict["scenario"])) is (headroom < 137_668)
-    assert (totals(verdict["scenario"])["drop_frames"] == 0) is (headroom >= 57_912)
+    assert (totals(verdict["scenario"])["drop_frames"] == 0) is (headroom >= 54_864)
+
+
+def test_the_verdict_on_headroom_knows_the_slices_of_a_chip() -> None:
+    """Tomahawk has four slices, and six ports lie 2, 1, 2, 1 in them: four groups share a quarter."""
+    names = [f"Ethernet{number}" for number in range(0, 24, 4)]
+    database = config(
+        BUFFER_POOL={POOL: {"xoff": str(12 * 116_064)}},
+        BUFFER_PROFILE={PROFILE: {"xoff": "116064"}},
+    )
+    for table in ("PORT", "BUFFER_PG", "CABLE_LENGTH", "PORT_QOS_MAP", "QUEUE", "BUFFER_QUEUE"):
+        for key in [key for key in database.get(table, {}) if key.startswith("Ethernet")]:
+            if key.split("|")[0] not in names:
+                del database[table][key]
+    facts = imported(database, "64 MB", asic="tomahawk")["headroom"]["facts"]
+    assert facts["headroom_bytes"] == 12 * 116_064 // 4 // 4
 
 
 @pytest.mark.parametrize(

@@ -66,12 +66,15 @@ impl Config {
         found
     }
 
-    /// Returns the demands of priority groups on a shared headroom: the `xoff` in octets of each with headroom in a pool.
-    pub fn wants(&self, pool: &str) -> Vec<u64> {
-        let mut wants = Vec::new();
-        for port in &self.ports {
+    /// Returns the demands of priority groups on a shared headroom: the `xoff` in octets of each with headroom in a pool, by slice. Ports
+    /// belong to slices in their order, as in a scenario.
+    pub fn wants(&self, pool: &str, slices: u64) -> Vec<Vec<u64>> {
+        let slices = usize::try_from(slices).unwrap_or(1).max(1);
+        let mut wants = vec![Vec::new(); slices];
+        for (number, port) in self.ports.iter().enumerate() {
             let groups = (0..8u8).filter_map(|group| self.headroom_of(port, group));
-            wants.extend(groups.filter(|profile| profile.pool == pool).filter_map(|profile| profile.xoff));
+            let own = groups.filter(|profile| profile.pool == pool).filter_map(|profile| profile.xoff);
+            wants[number * slices / self.ports.len()].extend(own);
         }
         wants
     }

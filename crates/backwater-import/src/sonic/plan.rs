@@ -200,7 +200,8 @@ impl Plan {
         let memory = memory(&config, &pool, &groups, chip.as_ref(), file, options, notes)?;
         for group in &mut groups {
             let own = config.pools.iter().find(|own| own.name == group.profile.pool).unwrap_or(&pool);
-            group.share(own, &config.wants(&own.name), chip.is_some(), notes);
+            let slices = chip.as_ref().map_or(1, |chip| chip.slices);
+            group.share(own, &config.wants(&own.name, slices), chip.is_some(), notes);
             let (name, (from, line)) = (&group.profile.name, &group.profile.at);
             if own.name != pool.name {
                 let text = format!("{name} draws from {}: here all share {}", own.name, pool.name);
@@ -389,7 +390,7 @@ fn groups(config: &Config, options: &Options) -> Vec<Group> {
 
 impl Group {
     /// Its headroom and reserve, from a pool with so many demands on its headroom. `shares`: the scenario of all ports shares the pool.
-    fn share(&mut self, pool: &Pool, wants: &[u64], shares: bool, notes: &mut Notes) {
+    fn share(&mut self, pool: &Pool, wants: &[Vec<u64>], shares: bool, notes: &mut Notes) {
         let (profile, xoff) = (&self.profile, self.profile.xoff.unwrap_or(0));
         let (file, line) = (&profile.at.0, Some(profile.at.1));
         self.reserve = set_aside(pool, profile);
@@ -404,19 +405,22 @@ impl Group {
             }
             return;
         }
-        self.headroom = xoff.min(level(pool.xoff, wants));
+        let part = pool.xoff / wants.len().max(1) as u64;
+        self.headroom = wants.iter().map(|wants| level(part, wants)).min().unwrap_or(0).min(xoff);
+        let all: usize = wants.iter().map(Vec::len).sum();
         if self.headroom < xoff {
             let never_more = match shares {
                 true => "in the scenarios of verdicts",
                 false => "here",
             };
             let text = format!(
-                "{}: {} {} {} B of headroom. Each has {} B when all want theirs at once, and never more {never_more}; the switch lets one of \
+                "{}: {} {} {} B of headroom{}. Each has {} B when all want theirs at once, and never more {never_more}; the switch lets one of \
                  them take up to {xoff} B",
                 profile.name,
-                unlike::count(wants.len(), "priority group"),
-                if wants.len() == 1 { "has" } else { "share" },
+                unlike::count(all, "priority group"),
+                if all == 1 { "has" } else { "share" },
                 pool.xoff,
+                if wants.len() > 1 { format!(" in {} slices", wants.len()) } else { String::new() },
                 self.headroom
             );
             notes.differs(file, line, text);

@@ -148,7 +148,6 @@ pub fn headroom(plan: &Plan, group: &Group, number: usize, work: &mut Work<'_>) 
     let Some(lossy) = back_class(plan, group) else { return Ok(None) };
     // Frames of a lossy class in transit must not be lost, since losses would be counted: each (port, class) has room for them.
     let in_transit = 4 * plan.frame + group.bps / 8 * LATENCY_NS / 1_000_000_000;
-    let in_transit = in_transit + in_transit / plan.frame.max(1) * plan.cell();
     let group = &Group { reserve: group.reserve.max(in_transit), ..group.clone() };
     // With a static limit a frame first takes the rest of the pool: here the two take all of it.
     let shared = match group.profile.limit {
@@ -175,13 +174,16 @@ pub fn headroom(plan: &Plan, group: &Group, number: usize, work: &mut Work<'_>) 
     writer.remark(&format!(
         "The headroom of {} with {}: {} B. Its worst case: {} and {} send to {sink}, whose link is so slow that nothing leaves while \
          their pause is under way, as if the receiver were paused. The way of the pause is full of the longest frames from {back_1} and \
-         {back_2}, of which one has just begun. Frames are lost if headroom is short of what is needed by more than a frame. {sink}, \
-         {back_1} and {back_2} are no ports of the configuration.",
+         {back_2}, of which one has just begun. {} {sink}, {back_1} and {back_2} are no ports of the configuration.",
         classes_named(classes),
         group.about(),
         group.headroom,
         first.name,
         second.name,
+        match plan.cell() {
+            1 => "Frames are lost if headroom is short of what is needed by more than a frame.",
+            _ => "Frames are lost if headroom is short of what the longest frames need; short ones, which take more cells, are not here.",
+        },
     ));
     if let Limit::Static(_) = group.profile.limit {
         writer.remark("The rest of the pool is taken: behind a static limit a frame takes what is left of it first.");

@@ -119,11 +119,11 @@ fn headroom(plan: &Plan, work: &mut Work<'_>) -> Result<Vec<Verdict>, ImportErro
         let needed = work.options.pauses.map(|pauses| (pauses.headroom)(asked));
         let need = needed.map(|needed| needed.any_frames);
         let annex_n = work.options.pauses.and_then(|pauses| (pauses.annex_n)(asked));
-        // Headroom that is too small for the longest frames, and for neighbours that stop at once, is always too small. Between the least
-        // of these needs and the largest, frames, interfaces and neighbours decide.
+        // Headroom that is too small for the longest frames, and for neighbours and interfaces that act at once, is always too small.
+        // Between that need and the largest, frames, interfaces and neighbours decide.
         let holds = needed.and_then(|needed| {
-            let most = needed.any_frames.max(annex_n.unwrap_or(0));
-            let is_enough = response != Response::Unknown && group.headroom >= most;
+            let most = needed.slow_interfaces.filter(|_| response != Response::Unknown);
+            let is_enough = most.is_some_and(|most| group.headroom >= most);
             if group.headroom < needed.longest_frames { Some(false) } else { is_enough.then_some(true) }
         });
         let mut says =
@@ -165,13 +165,20 @@ fn headroom(plan: &Plan, work: &mut Work<'_>) -> Result<Vec<Verdict>, ImportErro
                     needed.longest_frames
                 ),
             };
-            let all_at_once = if short > 0 { plan.all_at_once(group, need) } else { String::new() };
-            says = format!("{word}: {says}. {stops}{lacking}{cells}{all_at_once}");
+            let interfaces = match needed.slow_interfaces {
+                Some(most) => format!(
+                    ". With interfaces as slow as IEEE 802.3 allows, {most} B are needed{}",
+                    if short == 0 && holds.is_none() && group.headroom < most { ": this decides" } else { "" }
+                ),
+                None => format!(". How slow interfaces of {} may be is not known", rate(group.bps)),
+            };
+            let all_at_once =
+                if holds == Some(false) { plan.all_at_once(group, needed.longest_frames) } else { String::new() };
+            says = format!("{word}: {says}. {stops}{lacking}{cells}{interfaces}{all_at_once}");
         }
         if let Some(annex_n) = annex_n.filter(|_| need.is_some()) {
             says = format!(
-                "{says}. IEEE 802.1Q annex N, which counts the longest delays of interfaces, two frames where this simulator counts three, and \
-                 no cells, asks for {annex_n} B"
+                "{says}. IEEE 802.1Q annex N, which counts two frames where this simulator counts three, and no cells, asks for {annex_n} B"
             );
         }
         match (&run, need) {
@@ -187,6 +194,7 @@ fn headroom(plan: &Plan, work: &mut Work<'_>) -> Result<Vec<Verdict>, ImportErro
             "headroom_bytes": group.headroom,
             "need_bytes": need,
             "need_longest_frames_bytes": needed.map(|needed| needed.longest_frames),
+            "need_slow_interfaces_bytes": needed.and_then(|needed| needed.slow_interfaces),
             "cell_bytes": plan.cell(),
             "annex_n_bytes": annex_n,
             "response_ps": (response != Response::Unknown).then_some(response.ps()),
@@ -215,7 +223,7 @@ impl Plan {
         if own.xoff == 0 || group.headroom == xoff {
             return format!(". xoff of BUFFER_PROFILE {} says how much there is", profile.name);
         }
-        let wants = self.config.wants(&own.name).len();
+        let wants = self.config.wants(&own.name, 1).concat().len();
         let one = if xoff < need { "not enough even for one" } else { "enough for one" };
         format!(
             ". The {xoff} B of {} (xoff in BUFFER_PROFILE) are {one}; the {} B of {} (xoff in BUFFER_POOL) are not enough for {} at once",

@@ -43,7 +43,7 @@ const PAUSES: Pauses = Pauses {
     longest_response: |bps| (bps == 100_000_000_000).then_some(2_000_000),
     headroom: |asked| {
         let any_frames = 30_000 + asked.response_ps * asked.bps / 8_000_000_000_000;
-        Needed { any_frames, longest_frames: any_frames }
+        Needed { longest_frames: any_frames, any_frames, slow_interfaces: Some(any_frames) }
     },
     annex_n: |asked| (asked.bps == 100_000_000_000).then_some(90_000),
 };
@@ -1049,13 +1049,16 @@ fn the_key_that_has_too_little_headroom_is_named() {
     assert!(!says(60_320, 1_600_000).contains("at once"), "{}", says(60_320, 1_600_000));
 }
 
-/// A wire full of short frames fills more cells. Between the need of the longest frames and that of any, and between the
-/// simulator's and annex N's, the configuration alone does not decide.
+/// A wire full of short frames fills more cells. Between the need of the longest frames and that of any with slow interfaces, the
+/// configuration alone does not decide.
 #[test]
 fn headroom_between_two_needs_is_not_decided() {
     const IN_CELLS: Pauses = Pauses {
-        headroom: |asked| Needed { any_frames: 20_000 * asked.cell, longest_frames: 21_000 },
-        annex_n: |_| Some(62_000),
+        headroom: |asked| Needed {
+            longest_frames: 20_000 + 500 * (asked.cell - 1),
+            any_frames: 20_000 * asked.cell,
+            slow_interfaces: (asked.bps == 100_000_000_000).then_some(62_000),
+        },
         ..PAUSES
     };
     const CHIP: ChipPreset = ChipPreset { name: "chip", toml: "architecture = \"shared-memory\"\ncell = \"3 B\"" };

@@ -147,14 +147,18 @@ pub(super) fn check(params: &Params, cx: &CheckCx<'_>) -> Vec<Finding> {
                     threshold = \"static\"";
         findings.push(fatal("threshold", reason, hint));
     }
-    // A queue's limit is at most the memory that it shares.
-    let most = cx.memories().filter(|(.., switch)| follows(switch)).map(|(.., switch)| switch.memory_of(cx.kept)).max();
+    // The limit that a queue could have if all memory were free.
+    let largest = |switch: &SwitchParams| {
+        let of_free = switch.memory_of(cx.kept).times(switch.alpha_egress) + switch.queue_reserve;
+        of_free.min(switch.queue_limit.unwrap_or(Bytes::MAX))
+    };
+    let most = cx.memories().filter(|(.., switch)| follows(switch)).map(|(.., switch)| largest(switch)).max();
     for (key, value, effect) in [
         ("offset", params.offset.unwrap_or_default(), "the threshold is always the floor"),
-        ("floor", params.floor, "the threshold is always the limit, and frames are dropped before any is marked"),
+        ("floor", params.floor, "the threshold is always the limit itself"),
     ] {
-        if let Some(memory) = most.filter(|memory| value >= *memory) {
-            let reason = format!("{value} is not below the memory that queues share ({memory}): {effect}");
+        if let Some(limit) = most.filter(|limit| value >= *limit) {
+            let reason = format!("{value} is not below the largest limit of a queue ({limit}): {effect}");
             findings.push(Finding::warning(key, reason, "lower it; is it KB or KiB?"));
         }
     }

@@ -63,6 +63,11 @@ pub fn longest_response(rate: Rate) -> Option<Time> {
     bound_of(rate).map(|bound| of_bit_times(bound.response, rate))
 }
 
+/// The longest time that both interfaces of a link take together in one round trip, by the same bounds; `None`: no bound is known.
+pub fn longest_interfaces(rate: Rate) -> Option<Time> {
+    Some(of_bit_times(2 * bound_of(rate)?.interface?, rate))
+}
+
 /// Headroom of a port and class by annex N; `None`: a value is missing and has no known bound at this rate.
 pub fn headroom(rate: Rate, delay: Time, frame: Bytes, response: Option<Time>) -> Option<Bytes> {
     let items = Items::of(&Asked { rate, delay, frame, control: Bytes(64), response, interface: None }).ok()?;

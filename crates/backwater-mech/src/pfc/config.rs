@@ -60,10 +60,10 @@ pub struct Params {
     /// Static threshold: bytes below which the class resumes. Absent: `xoff` less 8 KB.
     #[param(symbol = "XON", range = Bytes::ZERO..=xoff, source = "choice: two frames of 4 KB", why = "a pause would be lifted at once")]
     pub xon: Option<Bytes>,
-    /// Dynamic threshold: a port's class is paused when its bytes beyond its reserve reach this times the free shared memory.
+    /// Dynamic threshold: a port's class is paused when its reserve is used and its bytes beyond it reach this times the free shared memory.
     #[param(symbol = "alpha", default = 0.125, range = 0.0..=64.0, source = "HPCC ns-3 switch-mmu: shift 3")]
     pub alpha: f64,
-    /// Dynamic threshold: the class resumes when its counter is at least this far below the threshold.
+    /// Dynamic threshold: the class resumes when its bytes beyond the reserve are this far below the threshold.
     #[param(default = Bytes(3_000), range = Bytes::ZERO.., source = "HPCC ns-3 switch-mmu: 3 KB")]
     pub xon_offset: Bytes,
     /// Bytes that the threshold applies to. `ingress`: those of a class that arrived at one port; pauses the neighbour at that port

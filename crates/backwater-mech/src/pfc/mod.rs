@@ -6,7 +6,7 @@
 //! ```text
 //! own = bytes of the class from this port beyond its reserve          limit = alpha x free shared memory
 //! static    pause:   counter > xoff, or one of its frames is in headroom
-//!           resume:  counter < xon, none is in headroom, and xoff - xon of the shared memory is free
+//!           resume:  counter < xon; with `switch.headroom`, none is in headroom, and xoff - xon of the shared memory is free
 //! dynamic   pause:   own >= limit and no longest frame fits into the reserve, or one of its frames is in headroom
 //!           resume:  own + xon_offset <= limit or own = 0, and none is in headroom
 //! always    resume:  nothing of the class is left from this port

@@ -44,8 +44,8 @@ pub struct Params {
     /// Latency of a pass of the pipeline. A packet's copy reads the length of its queue after one pass, and joins the message's queue after two.
     #[param(default = Time::ns(400), range = Time::ZERO.., source = "choice: the program does not say")]
     pub pass: Time,
-    /// Durations and class of messages from ports at 200 and 400 Gb/s: `shipped`, 2.2 and 4.4 times the time in which the queue drains, in
-    /// class 0; or `repaired` to what the program's comment says, 1.1 times in `message_class`.
+    /// Durations and class of messages from ports at 200 and 400 Gb/s. `shipped`: up to 2.2 and 4.4 times the time to the target, in class 0.
+    /// `repaired` to what the program's comment says: 1.1 times, in `message_class`.
     #[param(default = FastPorts::Shipped, source = "open-p4studio 2025, sfc_trigger.p4")]
     pub fast_ports: FastPorts,
     /// Which egress queues are congestion points: those `to-hosts`, or `all`.

@@ -132,6 +132,14 @@ fn values_that_act_as_others_are_warned_about() {
     assert_eq!(ecn("500 KB", "100 KB"), [""; 0]);
     assert_eq!(ecn("1 MB", "100 KB"), ["ecn.offset"]);
     assert_eq!(ecn("500 KB", "1 MB"), ["ecn.floor"]);
+    // The largest limit is alpha_egress times the memory.
+    let alpha = |alpha: f64, offset: &str| {
+        keys(&format!("alpha_egress = {alpha}\n[ecn]\nthreshold = \"dynamic\"\noffset = \"{offset}\"\n"))
+    };
+    assert_eq!(alpha(8.0, "1.2 MB"), [""; 0]);
+    assert_eq!(alpha(8.0, "8 MB"), ["ecn.offset"]);
+    assert_eq!(alpha(0.1, "99 KB"), [""; 0]);
+    assert_eq!(alpha(0.1, "100 KB"), ["ecn.offset"]);
     let sfc = |epoch: &str| keys(&format!("[sfc_tofino2]\nthreshold = \"100 KB\"\nepoch = \"{epoch}\"\n"));
     assert_eq!(sfc("2 us"), [""; 0]);
     assert_eq!(sfc("1.5 us"), ["sfc_tofino2.epoch"]);
