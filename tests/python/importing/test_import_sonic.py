@@ -209,7 +209,7 @@ def test_headroom_in_the_cells_of_a_chip(headroom: int) -> None:
 
 
 def test_the_verdict_on_headroom_knows_the_slices_of_a_chip() -> None:
-    """Tomahawk has four slices, and six ports lie 2, 1, 2, 1 in them: four groups share a quarter."""
+    """Six ports lie 2, 1, 2, 1 in the four slices of Tomahawk: four groups share a quarter."""
     names = [f"Ethernet{number}" for number in range(0, 24, 4)]
     database = config(
         BUFFER_POOL={POOL: {"xoff": str(12 * 116_064)}},
