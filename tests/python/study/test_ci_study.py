@@ -118,7 +118,7 @@ class Made(Numbers):
             "sent_again": 0.3,
             "fct_mice_storm": 0.3,
             "fct_mice_after": 0.9,
-            "half of CIMs lost": 1.02,
+            "a tenth of CIMs lost": 1.02,
             "pauses of the largest": 3.0,
             "victims of the largest": 3.0,
             "mice, 3 queues": 0.95,
@@ -145,8 +145,10 @@ class Made(Numbers):
             name = "local"
         elif case == "1152 hosts":
             name = "largest"
+        elif case == "10 % of CIMs lost":
+            times = self.left["a tenth of CIMs lost"]
         elif case == "50 % of CIMs lost":
-            times = self.left["half of CIMs lost"]
+            times = 2.0  # no single loss
         return [one * times * self.left[name] for one in (100.0, 101.0, 102.0)]
 
     def value(self, case: str, mechanism: str, quantity: str, setup: str = "") -> float:
@@ -168,7 +170,7 @@ class Made(Numbers):
         ("monitored-queue", {"monitored_pauses": 0.11}),
         ("upstream-best", {"local": 0.6}),
         ("scale", {"largest": 0.7}),
-        ("cim-loss", {"half of CIMs lost": 1.06}),
+        ("cim-loss", {"a tenth of CIMs lost": 1.06}),
         ("loss-retransmissions", {"sent_again": 1.1}),
         ("loss-retransmissions", {"fct_all": 1.1}),
         ("scale-harder", {"pauses of the largest": 1.5}),
