@@ -6,6 +6,7 @@ import tomllib
 from dataclasses import replace
 from pathlib import Path
 
+import msgspec
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
@@ -273,7 +274,9 @@ def test_a_claim_on_an_interval_takes_three_seeds() -> None:
 
     study = definition.load("sfc-best-effort")
     # As if the claims were a document's.
-    study = replace(study, claims=tuple(replace(claim, own=False) for claim in study.claims))
+    study = replace(
+        study, claims=tuple(msgspec.structs.replace(one, own=False) for one in study.claims)
+    )
 
     def judged(seeds: int) -> tuple[Row, int]:
         points = {
