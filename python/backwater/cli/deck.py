@@ -29,6 +29,15 @@ def deck(
             "--output", "--out", "-o", metavar="FILE", help="A name that ends with .pptx or .pdf."
         ),
     ] = "talk.pptx",
+    only: Annotated[
+        list[str] | None,
+        typer.Option(
+            "--only",
+            metavar="NAME",
+            help="A study's figure, `table` or `claims`, in place of all slides; may be given more "
+            "than once.",
+        ),
+    ] = None,
     theme: Theme = None,
     force: Force = False,
 ) -> int:
@@ -62,7 +71,7 @@ def deck(
     from backwater.cli.progress import listening, reporting
 
     with reporting() as display:
-        made = slides.of(folder, chosen, listening(display))
+        made = slides.of(folder, chosen, listening(display), only or ())
     message(*made.failed)
     octets = slides.octets(made, kind[1:])
     try:

@@ -30,7 +30,7 @@ from backwater.sweep.dataset import open_sweep
 
 if TYPE_CHECKING:
     import os
-    from collections.abc import Callable
+    from collections.abc import Callable, Sequence
 
     from backwater.running import Progress
 
@@ -43,17 +43,21 @@ def of(
     directory: str | os.PathLike[str],
     theme: str = LIGHT,
     progress: Callable[[int], Progress | None] | None = None,
+    only: Sequence[str] = (),
 ) -> Deck:
     """Make slides of a result directory: a run, repeated runs, a comparison, a study, or a sweep.
 
     `theme` is one of light, dark, print. For figures over time, runs of a study or comparison are
-    repeated with samples, into the directory. Raises `ResultError` if the directory holds no such
-    results, and `InputError` for another theme.
+    repeated with samples, into the directory. `only`: the figures of a study, `table` or `claims`
+    whose slides are wanted; by default all. Raises `ResultError` if the directory holds no such
+    results, and `InputError` for another theme or figure.
     """
     if theme not in THEMES:
         raise InputError(f"theme {theme}: no such theme", f"one of {', '.join(THEMES)}")
     path = Path(directory)
     manifest = manifest_at(path, RUN, SEEDS, STUDY, COMPARISON, SWEEP)
+    if only and manifest["kind"] != STUDY:
+        raise InputError(f"--only {only[0]}: {path} is no study", "leave it out: all slides")
     pen = Pen(theme)
     if manifest["kind"] == SWEEP:
         talk = of_sweep(open_sweep(path), pen)
@@ -61,7 +65,7 @@ def of(
         say_build(path, manifest)
         with judging(path):
             if manifest["kind"] == STUDY:
-                talk = of_study(open_study(path), pen, progress)
+                talk = of_study(open_study(path), pen, progress, only)
             elif manifest["kind"] == COMPARISON:
                 talk = of_comparison(load_comparison(path), pen, progress)
             elif manifest["kind"] == RUN:

@@ -13,6 +13,7 @@ from backwater.numbers.units import PS_PER_US
 from backwater.plot.jobs import collective_times
 from backwater.plot.points import StudyPoints
 from backwater.plot.timeline import timelines
+from backwater.study.texts import verdict_text
 from backwater.wording import many, percent, series, short, time_text
 
 if TYPE_CHECKING:
@@ -42,6 +43,8 @@ class StudySentences(StudyPoints):
     ) -> str:
         """Describe the figure of an entry of figures.toml; empty if its kind has no sentence."""
         kind = entry["kind"]
+        if "claim" in entry:
+            return self._claim(entry["claim"])
         if runs:
             return over_time(kind, chart, runs)
         if kind == "improvement":
@@ -57,6 +60,15 @@ class StudySentences(StudyPoints):
         if cases is None and "case" in entry:
             cases = [entry["case"]]
         return _against(self._rows(measures, cases, mechanisms))
+
+    def _claim(self, claim: str) -> str:
+        """Return the verdict on a claim with its main numbers; empty if it was not judged."""
+        rows = [row for row in self._of.rows if row.is_claim and row.quantity == claim]
+        if not rows or not rows[0].note:
+            return ""
+        # What follows the second colon is a list of cases.
+        words = ":".join(rows[0].note.split(":")[:2])
+        return f"{verdict_text(rows[0]).capitalize()}: {words}."
 
     def measures(self, entry: Mapping[str, Any]) -> list[str]:
         """Return the names of a figure's measures."""

@@ -9,6 +9,7 @@ from typing import TYPE_CHECKING
 from backwater.deck import layout, sentences
 from backwater.deck.content import Pen, Talk, again, parameters, setup
 from backwater.deck.model import date_of
+from backwater.errors import InputError
 from backwater.report.assumptions import Assumptions
 from backwater.report.film import moments, shoot
 from backwater.report.page import Table, header
@@ -42,23 +43,45 @@ OFF = ("differs", "fails")
 
 
 def of_study(
-    outcome: Outcome, pen: Pen, progress: Callable[[int], Progress | None] | None = None
+    outcome: Outcome,
+    pen: Pen,
+    progress: Callable[[int], Progress | None] | None = None,
+    only: Sequence[str] = (),
 ) -> Talk:
-    """Return the content of a deck of a study that was reproduced into a directory."""
+    """Return the content of a deck of a study that was reproduced into a directory.
+
+    `only`: the ids of figures, `table` or `claims`, whose slides follow the title in this order; by
+    default all slides. Raises `InputError` for another name.
+    """
+    parts = ["table", "claims", *(entry["id"] for entry in declared(outcome).figures)]
+    for name in only:
+        if name not in parts:
+            raise InputError(f"--only {name}: no such figure", f"one of {', '.join(parts)}")
     page = study_page(outcome, progress)
     study = outcome.study
     first = next(iter(outcome.points))
     run = next(iter(outcome.runs(first)))
     assumptions = Assumptions(run)
     shown = f"Case {first.case} under {first.mechanism}."
-    slides = [*setup(assumptions, pen, shown), *_assumed(page.sections)]
-    slides += parameters(assumptions, "Assumptions: parameters of the scenario")
-    slides += _numbers(outcome)
-    slides += _claims(outcome)
-    slides += _figures(outcome, page.figures, pen, progress)
-    slides += _differs(outcome)
+    slides: list[Slide] = []
+    if only:
+        for name in only:
+            if name == "table":
+                slides += _numbers(outcome)
+            elif name == "claims":
+                slides += _claims(outcome)
+            else:
+                slides += _figures(outcome, page.figures, pen, progress, name)
+    else:
+        slides += [*setup(assumptions, pen, shown), *_assumed(page.sections)]
+        slides += parameters(assumptions, "Assumptions: parameters of the scenario")
+        slides += _numbers(outcome)
+        slides += _claims(outcome)
+        slides += _figures(outcome, page.figures, pen, progress)
+        slides += _differs(outcome)
     place = "" if outcome.directory is None else shlex.quote(str(outcome.directory))
-    slides += again(page, f"backwater deck {place} -o talk.pptx" if place else "")
+    names = "".join(f" --only {name}" for name in only)
+    slides += again(page, f"backwater deck {place}{names} -o talk.pptx" if place else "")
     places = [place for some in outcome.places.values() for place in some]
     dates = []
     if outcome.directory is not None:
@@ -165,7 +188,9 @@ def _figures(
     figures: Sequence[Figure],
     pen: Pen,
     progress: Callable[[int], Progress | None] | None,
+    only: str | None = None,
 ) -> list[Slide]:
+    """Return the slides of all figures and films of a study, or of one figure."""
     wanted = declared(outcome)
     seen = [one for one in wanted.observations if one.key in outcome.points]
     # The page has run these already, so this only opens their results.
@@ -175,7 +200,7 @@ def _figures(
     describe = sentences.StudySentences(outcome)
     slides: list[Slide] = []
     for entry in wanted.figures:
-        if entry["id"] not in by_id:
+        if entry["id"] not in by_id or only not in (None, entry["id"]):
             continue
         of = [(labels[name], runs[name]) for name in entry.get("observe", ()) if name in runs]
         figure = by_id[entry["id"]]
@@ -191,7 +216,7 @@ def _figures(
                 part = replace(figure, chart=outcome.plot.bars(**options))
                 made += pen.figures(part, describe.sentence(one, part.chart, []), figure.caption)
         slides += made
-    for film in wanted.films:
+    for film in () if only else wanted.films:
         chosen = [(one.label, runs[one.id]) for one in seen if one.id in film["observe"]]
         if chosen:
             about = Assumptions(chosen[0][1])

@@ -2,7 +2,8 @@
 
 A study declares its figures in `figures.toml`: `[[figure]]` names a chart of
 `backwater.plot.StudyPlots` with its arguments, `[[observe]]` a point of the table whose run is
-repeated with samples, and `[[film]]` the observed runs that are shown as the fabric over time.
+repeated with samples, and `[[film]]` the observed runs that are shown as the fabric over time. A
+figure with `claim` has the verdict on that claim as its sentence on a slide.
 """
 
 from __future__ import annotations
@@ -131,7 +132,7 @@ def _figures(
         arguments = {
             key: value
             for key, value in entry.items()
-            if key not in ("id", "kind", "caption", "counterpart", "observe")
+            if key not in ("id", "kind", "caption", "counterpart", "observe", "claim")
         }
         try:
             chart = _chart(outcome, entry, arguments, runs, about)

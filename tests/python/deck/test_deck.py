@@ -517,3 +517,22 @@ def test_pauses_that_one_of_two_scenarios_has_alone_are_told(command: Command, s
         word for part in paused.parts if isinstance(part, Text) for word in part.paragraphs
     )
     assert re.search(r"small: .* is paused longest: \d+ times, [\d.]+ us in all\.", text), text
+
+
+def test_a_talk_may_have_one_figure_with_the_verdict_on_a_claim(
+    command: Command, results: Path, tmp_path: Path
+) -> None:
+    """The title, the map of annex Y and the commands; of 24 cases nothing is run but one."""
+    out = tmp_path / "o"
+    command("reproduce", "sfc-buffer", "--case", "n3-5.76", "--out", str(out), code=0)
+    command("deck", str(out), "--only", "claims", "-o", str(tmp_path / "t.pdf"), code=0)
+    made = deck.of(out, only=["claims", "table"])
+    assert [slide.kind for slide in made.slides] == ["title", "table", "again"]
+    assert any("--only claims --only table" in str(part) for part in made.slides[-1].parts)
+    outcome = backwater.study.open_study(out)
+    says = sentences.StudySentences(outcome).sentence({"kind": "own", "claim": "advice"}, None, [])
+    assert says.startswith("Holds by construction: headroom 120 KB")
+    with pytest.raises(InputError, match="--only mapp: no such figure"):
+        deck.of(out, only=["mapp"])
+    with pytest.raises(InputError, match="is no study"):
+        deck.of(results, only=["map"])

@@ -110,7 +110,9 @@ def cell(
         room = (max(values) - min(values)) / 14 or 1.0
         return [max(0.0, min(values) - room), max(values) + room]
 
-    across = alt.X("at:Q", title=axes[0], scale=alt.Scale(domain=span("at"), nice=False))
+    # Half senders and half microseconds are no marks that one reads.
+    scale = alt.Scale(domain=span("at"), nice=False)
+    across = alt.X("at:Q", title=axes[0], scale=scale, axis=alt.Axis(tickMinStep=1, format="d"))
     up = alt.Y("value:Q", title=axes[1], scale=alt.Scale(domain=span("value"), nice=False))
     shown = [FIRES, SILENT]
     spots = (
