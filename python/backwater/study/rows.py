@@ -142,6 +142,10 @@ class Summary:
     """Numbers that are not judged, since chance decides them (`CHANCE`)."""
     tested: int = 0
     """Numbers that agree and also ran with the mechanism off; 0: unknown, in old records."""
+    own_indiscriminate: int = 0
+    """This project's claims that hold, and also hold with the mechanism off."""
+    own_constructed: int = 0
+    """This project's claims that hold and cannot fail, whatever the mechanism does."""
 
     @property
     def sentences(self) -> list[str]:
@@ -189,17 +193,13 @@ class Summary:
                 "document's own program."
             )
         if self.claims:
-            others = {
-                "with the mechanism switched off, too": self.indiscriminate_claims,
-                "by construction": self.constructed,
-            }
-            parts = [f"{number} of them {words}" for words, number in others.items() if number]
             hold = f"{self.hold} of {self.claims} claims of the document hold"
-            sentences.append("; ".join([hold, *parts]) + ".")
+            sentences.append(hold + _rest(self.indiscriminate_claims, self.constructed))
         if self.unknown:
             sentences.append(f"Not known: {many(self.unknown, 'claim')}.")
         if self.own:
-            sentences.append(f"{self.own_hold} of {self.own} claims of this project hold.")
+            hold = f"{self.own_hold} of {self.own} claims of this project hold"
+            sentences.append(hold + _rest(self.own_indiscriminate, self.own_constructed))
         if self.not_judged:
             sentences.append(
                 f"{self.not_judged} numbers and claims are not judged: their models were changed."
@@ -208,6 +208,16 @@ class Summary:
 
     def __str__(self) -> str:
         return " ".join(self.sentences)
+
+
+def _rest(indiscriminate: int, constructed: int) -> str:
+    """Return the end of a sentence on claims that hold: those that would hold anyway."""
+    others = {
+        "with the mechanism switched off, too": indiscriminate,
+        "by construction": constructed,
+    }
+    parts = [f"; {number} of them {words}" for words, number in others.items() if number]
+    return "".join(parts) + "."
 
 
 def _verb(count: int, one: str, several: str) -> str:
@@ -256,6 +266,8 @@ def summarise(study: Study, rows: Iterable[Row]) -> Summary:
         rows_agree=sum(whole.values()),
         chance=sum(row.apart in CHANCE for row in rows),
         tested=sum(row.discriminates is not None and row.good for row in numbers),
+        own_indiscriminate=sum(row.discriminates is False for row in own),
+        own_constructed=sum(row.by_construction is not None and row.good for row in own),
     )
 
 

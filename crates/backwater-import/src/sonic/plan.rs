@@ -227,6 +227,11 @@ impl Plan {
         self.chip.as_ref().map_or(1, |chip| chip.cell)
     }
 
+    /// The shared octets of a slice; all of them if the chip is not known.
+    pub fn of_slice(&self) -> u64 {
+        self.memory.shared / self.chip.as_ref().map_or(1, |chip| chip.slices)
+    }
+
     /// The group whose values the scenario has.
     pub fn main(&self) -> Option<&Group> {
         self.groups.first()
@@ -311,19 +316,19 @@ impl Plan {
         2 * u64::try_from(sent).unwrap_or(u64::MAX / 4) + 4 * self.frame
     }
 
-    /// Returns the octets of an egress queue when so many ports that fill it at once are paused.
+    /// Returns the octets of an egress queue when so many ports of one slice that fill it at once are paused.
     ///
     /// ```text
     /// x = alpha (S - n x), so n x = n alpha S / (1 + n alpha); and what each has set aside is not counted
     /// ```
     pub fn queue_at_pause(&self, group: &Group, ports: u64) -> u64 {
-        let n = ports as f64;
+        let (n, of_slice) = (ports as f64, self.of_slice());
         let shared = match group.profile.limit {
             Limit::Dynamic(_) => {
                 let alpha = alpha(group);
-                (n * alpha * self.memory.shared as f64 / (1.0 + n * alpha)) as u64
+                (n * alpha * of_slice as f64 / (1.0 + n * alpha)) as u64
             }
-            Limit::Static(octets) => octets.saturating_mul(ports).min(self.memory.shared),
+            Limit::Static(octets) => octets.saturating_mul(ports).min(of_slice),
         };
         shared + group.reserve * ports
     }

@@ -204,7 +204,11 @@ pub fn headroom(plan: &Plan, group: &Group, number: usize, work: &mut Work<'_>) 
     }
     let name = format!("{}.headroom-{number}.toml", work.stem);
     write(&name, &writer.into_text(), work)?;
-    Ok(Some((name, "ports.drop_frames: 0 if headroom is enough")))
+    let look_at = match plan.cell() {
+        1 => "ports.drop_frames: 0 if headroom is enough",
+        _ => "ports.drop_frames: above 0 shows that headroom is too small; 0 proves it for the longest frames alone",
+    };
+    Ok(Some((name, look_at)))
 }
 
 /// A class for frames that delay a pause: one that is never lossless, or at least not in this group.
@@ -250,6 +254,8 @@ pub fn order(
     let Some(class) = group.classes.iter().copied().find(|class| marked.contains(class)) else { return Ok(None) };
     let ports = plan.ports(group);
     let [to, first, second, ..] = ports.as_slice() else { return Ok(None) };
+    // The ports are of one slice.
+    let plan = &Plan { memory: Memory { shared: plan.of_slice().max(1), ..plan.memory.clone() }, ..plan.clone() };
     // In the end the queue holds the bytes of one of them.
     let packets = (low.midpoint(high) / plan.frame.max(1)).max(1);
     let incast = Incast {

@@ -78,7 +78,9 @@ fn memory(plan: &Plan, work: &mut Work<'_>) -> Result<Verdict, ImportError> {
         (false, true) => {
             format!("pools of {size} B, {xoff} B of headroom among them, and {reserved} B set aside are {need} B")
         }
-        (false, false) => format!("pools of {size} B, headroom of {xoff} B and {reserved} B set aside are {need} B"),
+        (false, false) => {
+            format!("pools of {size} B, shared headroom of {xoff} B and {reserved} B set aside by profiles are {need} B")
+        }
     };
     let says = match (&memory.all, memory.fits()) {
         (Some((all, who)), Some(true)) => format!("legal: {sum}, within the memory of {all} B ({who})"),
@@ -166,10 +168,10 @@ fn headroom(plan: &Plan, work: &mut Work<'_>) -> Result<Vec<Verdict>, ImportErro
                 ),
             };
             let interfaces = match needed.slow_interfaces {
-                Some(most) => format!(
-                    ". With interfaces as slow as IEEE 802.3 allows, {most} B are needed{}",
-                    if short == 0 && holds.is_none() && group.headroom < most { ": this decides" } else { "" }
+                Some(most) if holds.is_none() && short == 0 && group.headroom < most => format!(
+                    ". With interfaces as slow as IEEE 802.3 allows, {most} B are needed: the delay of this switch's interfaces decides"
                 ),
+                Some(most) => format!(". With interfaces as slow as IEEE 802.3 allows, {most} B are needed"),
                 None => format!(". How slow interfaces of {} may be is not known", rate(group.bps)),
             };
             let all_at_once =

@@ -88,8 +88,8 @@ fn illegal(params: &Params, incast: &Incast<'_>, incasts: &dyn Incasts) -> Resul
     // senders that share links it counts only those that arrive at once; `advise` counts all.
     let hint = |legal: String| {
         format!(
-            "{legal} by the formula, a sufficient bound: beyond it a run may still do well. `backwater advise sfc --scenario FILE` \
-             counts all senders; `--prove` also runs the scenario"
+            "{legal} by the contribution's formula with the times of frames. Beyond it a short incast may still do well, and long ones need a \
+             longer pause. `backwater advise sfc --scenario FILE` counts all senders and has that bound; `--prove` also runs the scenario"
         )
     };
     let warning = |key, reason, legal| Finding { fatal: false, key, reason, hint: hint(legal) };
