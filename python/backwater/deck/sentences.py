@@ -28,6 +28,10 @@ NEAR = 0.05
 """Relative deviation from a published number up to which it counts as met."""
 
 
+LONG = 150
+"""Characters of a claim's numbers that a sentence has in full."""
+
+
 class StudySentences(StudyPoints):
     """Makes the sentences of a study's figures."""
 
@@ -66,9 +70,12 @@ class StudySentences(StudyPoints):
         rows = [row for row in self._of.rows if row.is_claim and row.quantity == claim]
         if not rows or not rows[0].note:
             return ""
-        # What follows the second colon is a list of cases.
-        words = ":".join(rows[0].note.split(":")[:2])
-        return f"{verdict_text(rows[0]).capitalize()}: {words}."
+        text = next(one.text for one in self._study.claims if one.id == claim)
+        detail = rows[0].note.removeprefix(f"{text}: ")
+        if len(detail) > LONG:
+            # What follows the colon is a list of cases.
+            detail = detail.partition(": ")[0]
+        return f"{verdict_text(rows[0]).capitalize()}: {text}: {detail}."
 
     def measures(self, entry: Mapping[str, Any]) -> list[str]:
         """Return the names of a figure's measures."""
