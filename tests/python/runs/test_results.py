@@ -257,3 +257,39 @@ def test_a_part_is_the_same_whether_its_rows_were_encoded_as_they_came(
         assert run.control["time_ps"].to_pylist() == list(range(90))
         files.append((tmp_path / str(kept) / "control" / "part-00000.parquet").read_bytes())
     assert files[0] == files[1]
+
+
+@pytest.mark.parametrize("threads", [1, 2])
+def test_messages_over_several_queue_pairs_count_once_where_a_run_is_cut_off(threads: int) -> None:
+    """A link fails, and with it queue pairs of some messages; the others are under way at the end.
+
+    A message that has lost one of two queue pairs is not over, so it is neither failed nor two.
+    """
+    run = backwater.parse("""
+        stop.at = "600 us"
+        [topology]
+        kind = "leaf-spine"
+        leaves = 2
+        spines = 2
+        hosts_per_leaf = 4
+        rate = "10 Gb/s"
+        link_delay = "100 ns"
+        [transport]
+        recovery = "go-back-n"
+        timeout = "50 us"
+        retries = 1
+        [[flow]]
+        from = "0..3"
+        to = "4..7"
+        size = "2 MB"
+        queue_pairs = 2
+        [[fault]]
+        kind = "link-down"
+        at = "20 us"
+        a = "leaf0"
+        b = "spine0"
+        """).run(threads=threads)
+    states = run.flows["state"].to_pylist()
+    summary = run.manifest["summary"]
+    assert sorted(states) == ["failed", "unfinished", "unfinished", "unfinished"]
+    assert (summary["flows"], summary["flows_failed"], summary["flows_unfinished"]) == (4, 1, 3)

@@ -79,7 +79,9 @@ fn memory(plan: &Plan, work: &mut Work<'_>) -> Result<Verdict, ImportError> {
             format!("pools of {size} B, {xoff} B of headroom among them, and {reserved} B set aside are {need} B")
         }
         (false, false) => {
-            format!("pools of {size} B, shared headroom of {xoff} B and {reserved} B set aside by profiles are {need} B")
+            format!(
+                "pools of {size} B, shared headroom of {xoff} B and {reserved} B set aside by profiles are {need} B"
+            )
         }
     };
     let says = match (&memory.all, memory.fits()) {

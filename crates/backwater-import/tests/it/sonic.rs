@@ -771,7 +771,8 @@ fn a_headroom_is_judged_with_the_response_that_it_names() {
         let (found, need, response, says, scenario) = of(headroom, None, "100000");
         assert_eq!((found, need, response), (holds.into(), 55_000.into(), 2_000_000.into()));
         assert!(
-            says.contains(&format!("55000 B are needed {bound}")) && says.ends_with("counts three, asks for 90000 B"),
+            says.contains(&format!("55000 B are needed {bound}"))
+                && says.ends_with("counts three, and no cells, asks for 90000 B"),
             "{says}"
         );
         assert_eq!(says.contains(", 1 B more than there are"), !holds);

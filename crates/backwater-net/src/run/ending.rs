@@ -52,11 +52,14 @@ impl<A: Actors> Network<A> {
         let mut slots: Vec<u32> = self.open_flows().collect();
         slots.sort_by_key(|s| self.tables.flows.send[*s as usize].order());
         let found = self.view().whereabouts();
+        // Flows that are cut off stay counted as active, so what they have beyond their messages does, too.
+        let extra = self.messages.extra;
         for slot in slots {
             self.world.fabric.find_routes(self.tables.flows.send[slot as usize].dst);
             let state = State::Unfinished(self.view().waits_for(slot, &found));
             self.rows_are_over(slot as usize, state);
         }
+        self.messages.extra = extra;
         if let Some(pauses) = &mut self.world.probes.pauses {
             self.world.rows.pauses.extend(pauses.close(self.world.now));
         }

@@ -135,7 +135,13 @@ impl FlowRow {
         self.timeouts += other.timeouts;
         // Flows that share links have no ideal time.
         self.ideal = None;
-        if self.state == State::Complete || other.state == State::Failed {
+        // A message is over when all of its flows are: until then the run counts it as under way, though one of them has failed.
+        let rank = |state: &State| match state {
+            State::Complete => 0,
+            State::Failed => 1,
+            State::Unfinished(_) => 2,
+        };
+        if rank(&other.state) > rank(&self.state) {
             self.state = other.state;
         }
     }

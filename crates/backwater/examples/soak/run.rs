@@ -7,10 +7,11 @@ use backwater::{Checked, build};
 use backwater_engine::Time;
 use backwater_mech::registry::Config;
 use backwater_mech::stage;
-use backwater_net::Network;
 use backwater_net::packet::{Body, NodeId, Port};
+use backwater_net::pause::quanta_time;
 use backwater_net::record::{self, Broken, Deadlock, FrameRow, Progress, Row, SeriesRow, Sink};
 use backwater_net::spec::{CausesSpec, SeriesSpec, Spec};
+use backwater_net::{Network, Rate};
 use std::collections::BTreeMap;
 use std::io;
 use std::ops::Deref;
@@ -194,7 +195,11 @@ pub fn run(resolved: &Checked, how: How, most: u64, dice: &mut Dice) -> Result<O
 }
 
 fn recorded(spec: &mut Spec<Config>, how: How) {
-    let long_enough = |interval: Time, end: Time| interval.max(Time(end.0 / SAMPLES));
+    // Samples go on until the last pause has ended, when a run may have been over for long.
+    let rates = spec.graph.links.iter().flat_map(|link| link.rates);
+    let slowest = rates.filter(|rate| rate.0 > 0).min().unwrap_or(Rate::gbps(1));
+    let pause = quanta_time(slowest, u16::MAX);
+    let long_enough = |interval: Time, end: Time| interval.max(Time((end.0 + pause.0) / SAMPLES));
     match how {
         How::Plain => (spec.series, spec.causes) = (None, CausesSpec::default()),
         How::Sliced(end) => {
