@@ -135,7 +135,7 @@ impl FlowRow {
         self.timeouts += other.timeouts;
         // Flows that share links have no ideal time.
         self.ideal = None;
-        // A message is over when all of its flows are: until then the run counts it as under way, though one of them has failed.
+        // A message is over when all of its flows are: until then the run counts it as unfinished, though one of them has failed.
         let rank = |state: &State| match state {
             State::Complete => 0,
             State::Failed => 1,
