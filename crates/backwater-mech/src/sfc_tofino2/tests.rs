@@ -205,7 +205,7 @@ fn other_rates_and_classes_without_messages_are_found() {
         found.into_iter().map(|finding| (finding.fatal, finding.key)).collect::<Vec<_>>()
     };
     assert_eq!(findings(400, &params()), []);
-    assert_eq!(findings(800, &params()), [(true, "threshold")]);
+    assert_eq!(findings(800, &params()), [(true, "points")]);
     let without = Params { signal_classes: vec![7], ..params() };
     assert_eq!((findings(100, &without), findings(200, &without)), (vec![], vec![(false, "signal_classes")]));
 }
