@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import itertools
 import shlex
 from dataclasses import replace
 from typing import TYPE_CHECKING
@@ -63,21 +64,14 @@ def of_study(
     run = next(iter(outcome.runs(first)))
     assumptions = Assumptions(run)
     shown = f"Case {first.case} under {first.mechanism}."
-    slides: list[Slide] = []
+    drawn = _figures(outcome, page.figures, pen, progress, only)
+    named = {"table": _numbers(outcome), "claims": _claims(outcome), **drawn}
     if only:
-        for name in only:
-            if name == "table":
-                slides += _numbers(outcome)
-            elif name == "claims":
-                slides += _claims(outcome)
-            else:
-                slides += _figures(outcome, page.figures, pen, progress, name)
+        slides = [slide for name in only for slide in named.get(name, ())]
     else:
-        slides += [*setup(assumptions, pen, shown), *_assumed(page.sections)]
+        slides = [*setup(assumptions, pen, shown), *_assumed(page.sections)]
         slides += parameters(assumptions, "Assumptions: parameters of the scenario")
-        slides += _numbers(outcome)
-        slides += _claims(outcome)
-        slides += _figures(outcome, page.figures, pen, progress)
+        slides += itertools.chain.from_iterable(named.values())
         slides += _differs(outcome)
     place = "" if outcome.directory is None else shlex.quote(str(outcome.directory))
     names = "".join(f" --only {name}" for name in only)
@@ -188,9 +182,9 @@ def _figures(
     figures: Sequence[Figure],
     pen: Pen,
     progress: Callable[[int], Progress | None] | None,
-    only: str | None = None,
-) -> list[Slide]:
-    """Return the slides of all figures and films of a study, or of one figure."""
+    only: Sequence[str],
+) -> dict[str, list[Slide]]:
+    """Return the slides of a study's figures by id, of all or `only` these, and films."""
     wanted = declared(outcome)
     seen = [one for one in wanted.observations if one.key in outcome.points]
     # The page has run these already, so this only opens their results.
@@ -198,9 +192,9 @@ def _figures(
     labels = {one.id: one.label for one in seen}
     by_id = {figure.id: figure for figure in figures}
     describe = sentences.StudySentences(outcome)
-    slides: list[Slide] = []
+    slides: dict[str, list[Slide]] = {}
     for entry in wanted.figures:
-        if entry["id"] not in by_id or only not in (None, entry["id"]):
+        if entry["id"] not in by_id or (only and entry["id"] not in only):
             continue
         of = [(labels[name], runs[name]) for name in entry.get("observe", ()) if name in runs]
         figure = by_id[entry["id"]]
@@ -215,7 +209,7 @@ def _figures(
                 options = {key: one[key] for key in _BARS if key in one}
                 part = replace(figure, chart=outcome.plot.bars(**options))
                 made += pen.figures(part, describe.sentence(one, part.chart, []), figure.caption)
-        slides += made
+        slides[entry["id"]] = made
     for film in () if only else wanted.films:
         chosen = [(one.label, runs[one.id]) for one in seen if one.id in film["observe"]]
         if chosen:
@@ -223,7 +217,7 @@ def _figures(
             shot = shoot(about.layout, chosen, film.get("window"))
             svgs = moments(shot, about.named)
             title = "The fabric when most bytes wait"
-            slides += pen.drawings(
+            slides[f"film {film['id']}"] = pen.drawings(
                 "figure", title, svgs, sentences.film(shot), film.get("caption", "")
             )
     return slides

@@ -261,7 +261,7 @@ def test_a_part_is_the_same_whether_its_rows_were_encoded_as_they_came(
 
 @pytest.mark.parametrize("threads", [1, 2])
 def test_messages_over_several_queue_pairs_count_once_where_a_run_is_cut_off(threads: int) -> None:
-    """A link fails, and with it queue pairs of some messages; the others are not complete at the end.
+    """A link fails, and with it queue pairs of some messages; the others do not end.
 
     A message that has lost one of two queue pairs is not over, so it is neither failed nor two.
     """

@@ -200,8 +200,7 @@ impl Plan {
         let memory = memory(&config, &pool, &groups, chip.as_ref(), file, options, notes)?;
         for group in &mut groups {
             let own = config.pools.iter().find(|own| own.name == group.profile.pool).unwrap_or(&pool);
-            let slices = chip.as_ref().map_or(1, |chip| chip.slices);
-            group.share(own, &config.wants(&own.name, slices), chip.is_some(), notes);
+            group.share(own, &config.wants(&own.name, slices(chip.as_ref())), chip.is_some(), notes);
             let (name, (from, line)) = (&group.profile.name, &group.profile.at);
             if own.name != pool.name {
                 let text = format!("{name} draws from {}: here all share {}", own.name, pool.name);
@@ -229,7 +228,7 @@ impl Plan {
 
     /// The shared octets of a slice; all of them if the chip is not known.
     pub fn of_slice(&self) -> u64 {
-        self.memory.shared / self.chip.as_ref().map_or(1, |chip| chip.slices)
+        self.memory.shared / slices(self.chip.as_ref())
     }
 
     /// The group whose values the scenario has.
@@ -332,6 +331,11 @@ impl Plan {
         };
         shared + group.reserve * ports
     }
+}
+
+/// The equal parts of the memory; 1 if the chip is not known.
+fn slices(chip: Option<&Chip>) -> u64 {
+    chip.map_or(1, |chip| chip.slices)
 }
 
 fn set_aside(pool: &Pool, profile: &Profile) -> u64 {

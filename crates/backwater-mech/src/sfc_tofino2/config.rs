@@ -76,11 +76,6 @@ impl Params {
         (self.threshold.0 / UNIT.0) as u32
     }
 
-    /// `suppression_epoch_duration`, in us.
-    pub(super) fn epoch_us(&self) -> u64 {
-        us(self.epoch)
-    }
-
     /// `target_qdepth`.
     pub(super) fn target_cells(&self) -> u32 {
         cells(self.target.unwrap_or(Bytes(self.threshold.0 / 2)))
@@ -148,8 +143,9 @@ pub(super) fn check(params: &Params, cx: &CheckCx<'_>) -> Vec<Finding> {
         let reason = format!("{name} would signal pauses of one port by timed frames, and for [{other}] differently");
         findings.push(fatal("classes", reason, &format!("{other}.signal = \"timed\"")));
     }
-    if params.epoch != Time::us(params.epoch_us()) {
-        let reason = format!("{} acts as {} us: the chip's clock counts microseconds", params.epoch, params.epoch_us());
+    let whole = us(params.epoch);
+    if params.epoch != Time::us(whole) {
+        let reason = format!("{} acts as {whole} us: the chip's clock counts microseconds", params.epoch);
         findings.push(Finding::warning("epoch", reason, "whole microseconds"));
     }
     findings

@@ -95,6 +95,16 @@ def reduction(n: Numbers, case: str, quantity: str, mechanism: str, since: str) 
     return Spread.of(reductions(n, case, quantity, mechanism, since))
 
 
+def mean_ratios(n: Numbers, cases: Sequence[str], quantity: str, by: str, over: str) -> list[float]:
+    """Return the mean under a mechanism over that under another one, for each case."""
+    return [n.value(case, by, quantity) / n.value(case, over, quantity) for case in cases]
+
+
+def changes_text(ratios: Sequence[float]) -> str:
+    """Return ratios as changes in %."""
+    return ", ".join(f"{100 * (ratio - 1):+.1f} %" for ratio in ratios)
+
+
 Place = tuple[str, str]
 """A case and a mechanism."""
 

@@ -4,7 +4,14 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
-from backwater.study.claims.base import Claims, Finding, Numbers, ratio
+from backwater.study.claims.base import (
+    Claims,
+    Finding,
+    Numbers,
+    changes_text,
+    mean_ratios,
+    ratio,
+)
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
@@ -17,10 +24,10 @@ PACKETS = {"1": 2750, "2": 27_500, "3": 4250}
 RARE = 0.001
 
 
-def _lost(n: Numbers, case: str, mechanism: str = ALL) -> float:
-    """Return the largest share of lost frames over the seeds."""
-    lost = n.samples(case, mechanism, "drops")
-    sent = n.samples(case, mechanism, "retransmissions")
+def _lost(n: Numbers, case: str) -> float:
+    """Return the largest share of lost frames over the seeds, under SFC at all queues."""
+    lost = n.samples(case, ALL, "drops")
+    sent = n.samples(case, ALL, "retransmissions")
     packets = PACKETS[case[0]]
     return max(drops / (packets + again) for drops, again in zip(lost, sent, strict=True))
 
@@ -67,8 +74,8 @@ def it_ends_before_dcqcn(n: Numbers) -> Finding:
 
 
 def _against_pfc(n: Numbers, quantity: str, most: float) -> Finding:
-    ratios = [n.value(case, ALL, quantity) / n.value(case, PFC, quantity) for case in CASES]
-    detail = "cases 1 to 3: " + ", ".join(f"{100 * (one - 1):+.1f} %" for one in ratios)
+    ratios = mean_ratios(n, CASES, quantity, ALL, PFC)
+    detail = f"cases 1 to 3: {changes_text(ratios)}"
     return Finding(max(ratios) <= most, 100 * (max(ratios) - 1), "% at most", detail, "1 to 3", ALL)
 
 

@@ -2,12 +2,7 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING
-
-from backwater.study.claims.base import Claims, Finding, Numbers
-
-if TYPE_CHECKING:
-    from collections.abc import Sequence
+from backwater.study.claims.base import Claims, Finding, Numbers, changes_text, mean_ratios
 
 CLAIMS = Claims()
 SHIPPED, REPAIRED = "shipped", "repaired"
@@ -21,14 +16,6 @@ def _at(gbps: int) -> tuple[str, ...]:
 
 
 ALL = (*_at(100), *_at(200), *_at(400))
-
-
-def _ratios(n: Numbers, cases: Sequence[str], quantity: str, by: str, over: str) -> list[float]:
-    return [n.value(case, by, quantity) / n.value(case, over, quantity) for case in cases]
-
-
-def _text(ratios: Sequence[float]) -> str:
-    return ", ".join(f"{100 * (ratio - 1):+.1f} %" for ratio in ratios)
 
 
 @CLAIMS.claim("our-100")
@@ -47,10 +34,10 @@ def the_same_up_to_100(n: Numbers) -> Finding:
 @CLAIMS.claim("our-factor")
 def factors_cost_time(n: Numbers) -> Finding:
     """The divisor of 64 costs time at 200 Gb/s, and more at 400."""
-    at = {g: _ratios(n, _at(g), "incast_last", SHIPPED, REPAIRED) for g in (200, 400)}
+    at = {g: mean_ratios(n, _at(g), "incast_last", SHIPPED, REPAIRED) for g in (200, 400)}
     longer = all(ratio > 1 for ratios in at.values() for ratio in ratios)
     grows = all(fast > slow for slow, fast in zip(at[200], at[400], strict=True))
-    detail = f"200 Gb/s {_text(at[200])}; 400 Gb/s {_text(at[400])}"
+    detail = f"200 Gb/s {changes_text(at[200])}; 400 Gb/s {changes_text(at[400])}"
     most = 100 * (max(at[400]) - 1)
     return Finding(longer and grows, most, "% at most", detail, "1 to 3, 200 and 400", SHIPPED)
 
@@ -58,8 +45,8 @@ def factors_cost_time(n: Numbers) -> Finding:
 @CLAIMS.claim("our-victim")
 def the_victim_gains(n: Numbers) -> Finding:
     """The victim ends earlier than under PFC alone."""
-    ratios = _ratios(n, ALL, "victim", SHIPPED, "pfc")
-    detail = f"cases 1 to 3 at 100, 200, 400 Gb/s: {_text(ratios)}"
+    ratios = mean_ratios(n, ALL, "victim", SHIPPED, "pfc")
+    detail = f"cases 1 to 3 at 100, 200, 400 Gb/s: {changes_text(ratios)}"
     holds = all(ratio < 1 for ratio in ratios)
     return Finding(holds, 100 * (max(ratios) - 1), "% at most", detail, "1 to 3", SHIPPED)
 
@@ -67,9 +54,11 @@ def the_victim_gains(n: Numbers) -> Finding:
 @CLAIMS.claim("our-resume")
 def no_resume_costs_little(n: Numbers) -> Finding:
     """Without resume the incast takes as long as with it, where the arithmetic is as meant."""
-    ratios = _ratios(n, _at(100), "incast_last", SHIPPED, "proxy")
+    ratios = mean_ratios(n, _at(100), "incast_last", SHIPPED, "proxy")
     worst = max(abs(ratio - 1) for ratio in ratios)
-    return Finding(worst <= 0.1, 100 * worst, "%", _text(ratios), "1 to 3, 100 Gb/s", SHIPPED)
+    return Finding(
+        worst <= 0.1, 100 * worst, "%", changes_text(ratios), "1 to 3, 100 Gb/s", SHIPPED
+    )
 
 
 @CLAIMS.claim("our-epoch")
