@@ -35,6 +35,11 @@ class Spread:
         """The lower end of the interval; for one value, that value."""
         return self.mean if self.ci_low is None else self.ci_low
 
+    @property
+    def high(self) -> float:
+        """The upper end of the interval; for one value, that value."""
+        return self.mean if self.ci_high is None else self.ci_high
+
     @staticmethod
     def of(values: Sequence[float]) -> Spread:
         """Return the spread of at least one value, in any order."""

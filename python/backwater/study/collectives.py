@@ -11,6 +11,7 @@ from typing import TYPE_CHECKING, Any
 import pyarrow.compute as pc
 
 from backwater.errors import InputError
+from backwater.jobs import TRANSFER, UNRECORDED, critical_path
 from backwater.numbers.registry import MORE
 from backwater.numbers.units import BPS_PER_GBPS, PS_PER_US
 from backwater.study.measures import NotThereError, Observed, Reading, kind, statistic_of
@@ -75,6 +76,19 @@ def job_completion(
     start = pc.min(rows["start_ps"]).as_py()
     last = rows.group_by("instance").aggregate([("end_ps", "max")])["end_ps_max"]
     return Reading(statistic_of(_microseconds(end - start for end in last.to_pylist()), of))
+
+
+@kind("exposed", "us")
+def exposed(run: Observed, job: str, of: str = "max") -> Reading:
+    """Time that transfers take on the critical path of each instance: without computing, in us."""
+    _rows(run, job, None)
+    times = []
+    for instance in range(_described(run, job)["instances"]):
+        legs = critical_path(run.run, job, instance)
+        if any(leg.kind == UNRECORDED for leg in legs):
+            raise NotThereError(f"the run has no transfers of {job} on its critical path")
+        times.append(sum(leg.duration_ps for leg in legs if leg.kind == TRANSFER))
+    return Reading(statistic_of(_microseconds(times), of))
 
 
 @kind("collective_time", "us")

@@ -130,7 +130,7 @@ class Made(Numbers):
         self.ratios = made | ratios
 
     def samples(self, case: str, mechanism: str, quantity: str, setup: str = "") -> list[float]:
-        if setup:
+        if setup or case == "random":
             raise NotKnownError(case, mechanism, quantity, setup)
         short = mechanism.removeprefix("pfc+").removeprefix("sfc, by ")
         return [1000 * ratio for ratio in self.ratios[short]]
@@ -172,6 +172,48 @@ def test_by_flow_is_judged_over_seeds(name: str) -> None:
     wide = claim(Made(flow=[1.02, 1.0, 0.98, 0.96, 0.94]))
     assert wide.value == pytest.approx(2.0)
     assert not wide.holds
+
+
+class Cells(Made):
+    """Numbers in which SFC takes a share of PFC's time that differs by case."""
+
+    def __init__(self, **cases: list[float]) -> None:
+        super().__init__()
+        self.cases = cases
+
+    def samples(self, case: str, mechanism: str, quantity: str, setup: str = "") -> list[float]:
+        if mechanism == "pfc+sfc" and case.replace("-", "_") in self.cases:
+            return [1000 * ratio for ratio in self.cases[case.replace("-", "_")]]
+        return super().samples(case, mechanism, quantity, setup)[:3]
+
+
+def test_a_sign_hangs_on_a_choice_if_two_cells_have_opposite_signs() -> None:
+    claim = predicates(TRAINING)["hangs-computing"]
+    assert not claim(Cells()).holds
+    # -20 % without computing, 7 % with it: one of four pairs, since by flow nothing changes.
+    found = claim(Cells(no_computing=[1.2, 1.21, 1.19]))
+    assert (found.holds, found.value, found.seeds) == (True, 1, 3)
+    assert found.detail.startswith(
+        "1 of 4 pairs have opposite signs; 7.1 % (7.1 to 7.1) in pipeline"
+    )
+    assert "-20.0 % (-22.5 to -17.5) in no-computing, pfc+sfc" in found.detail
+    # The mean alone is below zero: -1 +- 2.5 %.
+    assert not claim(Cells(no_computing=[1.0, 1.01, 1.02])).holds
+    # The same cells differ in granularity: by flow 7 % shorter, by class 20 % longer.
+    assert predicates(TRAINING)["hangs-granularity"](Cells(no_computing=[1.2, 1.21, 1.19])).holds
+    assert not predicates(TRAINING)["hangs-points"](
+        Cells(no_computing=[1.2] * 3, no_computing_all_queues=[1.2] * 3)
+    ).holds
+
+
+def test_what_transfers_take_is_the_makespan_without_the_computing_on_its_path() -> None:
+    steps = [
+        {"label": "c", "kind": "compute", "time": "100 us"},
+        {"label": "s", "kind": "all-gather", "size": "400 KB"},
+    ]
+    run = observe(instances=1, rounds=3, step=steps)
+    [job] = run.run.jobs.to_pylist()
+    assert value(run, "exposed") == (job["end_ps"] - job["start_ps"] - 300_000_000) / 1e6
 
 
 @pytest.mark.parametrize("full", [False, True])

@@ -256,7 +256,7 @@ def test_only_the_claim_s_own_mechanism_is_replaced() -> None:
         times = {"pfc": pfc, "pfc+sfc": sfc, "pfc+dcqcn": dcqcn}
         names = ("last", "ports_paused")
         points = {
-            Key("random", mechanism, TABLE): {name: Sample((time,)) for name in names}
+            Key("part", mechanism, TABLE): {name: Sample((time,)) for name in names}
             for mechanism, time in times.items()
         }
         rows = compare(Plan(study, {key: [0] for key in points}, []), points)

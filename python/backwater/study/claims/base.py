@@ -136,5 +136,4 @@ def ratio(over: Sequence[float], under: Sequence[float]) -> Ratio:
     if not all(over) or not all(under):
         raise NotMeasuredError("a ratio to 0 with some seed")
     logs = Spread.of([math.log(a / b) for a, b in zip(over, under, strict=True)])
-    low, high = (logs.mean if end is None else end for end in (logs.ci_low, logs.ci_high))
-    return Ratio(math.exp(logs.mean), math.exp(low), math.exp(high), logs.n)
+    return Ratio(math.exp(logs.mean), math.exp(logs.low), math.exp(logs.high), logs.n)
