@@ -303,11 +303,10 @@ impl Sources {
             let group = self.group(&plan.group);
             let pairs = Picked::of(&all, &pairs);
             let stream = Stream {
-                slot,
-                probability: (load / sharing as f64).min(1.0),
-                until,
                 queue: plan.group.queue,
                 own_phase: plan.group.slots == Some(Slots::Apart),
+                burst: plan.group.burst.unwrap_or(1.0),
+                ..Stream::new(slot, (load / sharing as f64).min(1.0), until)
             };
             self.total = self.total.map(|n| n + pairs.0.len() as u64);
             self.sources.push(Box::new(List::streams(&group, Arc::new(pairs.rows(&group, plan)), stream)));

@@ -155,6 +155,9 @@ fn keys_fit(resolved: &Resolved, key: &str, group: &FlowGroup) -> Result<(), Sce
     if group.slots.is_some() && group.arrivals != Arrivals::Bernoulli {
         return fail("slots", "only bernoulli streams have slots", "arrivals = \"bernoulli\"");
     }
+    if group.burst.is_some() && group.arrivals != Arrivals::Bernoulli {
+        return fail("burst", "only a bernoulli stream has bursts of packets", "arrivals = \"bernoulli\"");
+    }
     if group.queue.is_some() && group.arrivals != Arrivals::Bernoulli {
         return fail("queue", "only a bernoulli stream has a queue that can be full", "arrivals = \"bernoulli\"");
     }

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import itertools
 import signal
 import time
 from collections import Counter, defaultdict
@@ -334,3 +335,40 @@ def test_hosts_with_queues(tmp_path: Path) -> None:
     }
     # Both priorities towards hosts, and the class towards the other switch.
     assert paused == {(3, 4), (3,)}
+
+
+def test_bursts_and_gaps_of_a_stream_are_geometric_and_keep_its_load(tmp_path: Path) -> None:
+    """B = 10 slots in the mean and a share p = 0.4 of all: a gap ends with q = p / (p + B (1 - p)).
+
+    q = 1/16. A burst may follow another one without a gap, so that runs of packets are B / (1 - q)
+    = 10.7 slots long, and what lies between two runs is 1 / q = 16 slots.
+    """
+    spec: dict[str, Any] = {
+        "topology": {"kind": "star", "hosts": 2, "rate": "10 Gb/s", "link_delay": "1 us"},
+        "packet": {"payload": "1436 B", "header": "64 B", "gap": "0 B"},
+        "ack": {"enabled": False},
+        "stop": {"at": "101 ms"},
+        "flow": [
+            {
+                "label": "on-off",
+                "from": [0],
+                "to": [1],
+                "arrivals": "bernoulli",
+                "load": "40 %",
+                "burst": 10,
+                "until": "100 ms",
+            }
+        ],
+    }
+    capture = backwater.Capture(tmp_path / "c.pcapng", "h0", kinds=["data"], snap="64 B")
+    backwater.build(spec).run(capture=capture)
+    sent = [one["time_ps"] for one in read(capture.path)]
+    slots = [(b - a) // 1_200_000 for a, b in itertools.pairwise(sent)]
+    gaps = [slot - 1 for slot in slots if slot > 1]
+    runs = len(sent) / (len(gaps) + 1)
+    n = len(gaps)
+    assert n > 2500
+    # Both are geometric: one deviates by about its mean, and the mean by less than 0.02 of it.
+    assert runs == pytest.approx(10 / (1 - 1 / 16), rel=0.08)
+    assert sum(gaps) / n == pytest.approx(16, rel=0.08)
+    assert len(sent) == pytest.approx(0.4 * 100_000 / 1.2, rel=0.06)

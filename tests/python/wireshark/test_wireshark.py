@@ -401,19 +401,20 @@ def test_captures_of_runs(
 
 
 @pytest.mark.parametrize(
-    ("file", "variant", "kind"),
+    ("file", "settings", "kind"),
     [
-        ("ci-victim.toml", None, "cim"),
-        ("bcn-bystander.toml", None, "bcn"),
-        ("qcn-hot-spot.toml", None, "cnm"),
+        ("ci-victim.toml", {}, "cim"),
+        ("ci-victim.toml", {"ci.cim_type": "cnm"}, "cnm"),
+        ("bcn-bystander.toml", {}, "bcn"),
+        ("qcn-hot-spot.toml", {}, "cnm"),
     ],
 )
 def test_messages_of_other_mechanisms(
-    tshark: str, tmp_path: Path, file: str, variant: str | None, kind: str
+    tshark: str, tmp_path: Path, file: str, settings: dict[str, str], kind: str
 ) -> None:
-    path = ROOT / "scenarios" / file
-    scenario = backwater.load(path)
-    scenario = scenario if variant is None else scenario.variant(variant)
+    scenario = backwater.load(ROOT / "scenarios" / file)
+    for key, value in settings.items():
+        scenario = scenario.set(key, value)
     capture = backwater.Capture(tmp_path / "run.pcapng", "all", kinds=[kind], limit="1 MB")
     scenario.run(capture=capture)
     assert compare(tshark, capture.path)[kind] > 0

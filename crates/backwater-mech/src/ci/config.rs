@@ -6,6 +6,7 @@ use backwater_engine::Time;
 use backwater_net::Bytes;
 use backwater_net::hooks::{CheckCx, Claims, Finding, FlowOrder, Profile, Steering};
 use backwater_net::packet::{CLASSES, Control, Queue, class_bits};
+use backwater_wire::qcn::Cnm;
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 use zerocopy::{Immutable, IntoBytes, KnownLayout, TryFromBytes};
@@ -37,6 +38,8 @@ pub enum CimType {
     Ipv4,
     /// In UDP over IPv6.
     Ipv6,
+    /// As a congestion notification message (CNM) to the upstream switch, which has 64 octets of the flow's packet at most.
+    Cnm,
 }
 
 /// Parameters of Congestion Isolation.
@@ -99,8 +102,11 @@ pub struct Params {
         source = "IEEE 802.1Qcz-2023 49.4.1.2.6", why = "a CIM returns 512 B of a packet at most"
     )]
     pub min_header_octets: Bytes,
-    /// Encapsulation of CIMs, which determines their length: `l2`, `ipv4` or `ipv6`.
-    #[param(symbol = "cim-type", default = CimType::L2, alias = "cim-type", source = "IEEE 802.1Qcz-2023 49.3.6; l2: choice")]
+    /// Encapsulation of CIMs, which determines their length: `l2`, `ipv4`, `ipv6` or `cnm`.
+    #[param(
+        symbol = "cim-type", default = CimType::L2, alias = "cim-type",
+        source = "IEEE 802.1Qcz-2023 49.3.6; cnm: IEEE P802.1Qcz proposed project (ICCRG, March 2018); l2: choice"
+    )]
     pub cim_type: CimType,
     /// Class of CIMs, 0 to 7.
     #[param(
@@ -118,16 +124,20 @@ pub struct Params {
 
 /// Octets of a CIM before those of the flow's packet: version and flags 2, addresses 12, VID 2, length 2.
 const CIM_PDU: u64 = 18;
+/// Octets of a CNM before those of the flow's packet (802.1Q 33.4).
+const CNM_PDU: u64 = 24;
 
 impl Params {
     /// Length of a CIM with its FCS. Ethernet 14, tag 4, EtherType included; IPv4 20 or IPv6 40 and UDP 8.
     pub(super) fn cim_size(&self) -> u32 {
-        let network = match self.cim_type {
-            CimType::L2 => 0,
-            CimType::Ipv4 => 28,
-            CimType::Ipv6 => 48,
+        let octets = self.min_header_octets.0;
+        let pdu = match self.cim_type {
+            CimType::L2 => CIM_PDU + octets,
+            CimType::Ipv4 => 28 + CIM_PDU + octets,
+            CimType::Ipv6 => 48 + CIM_PDU + octets,
+            CimType::Cnm => CNM_PDU + octets.min(Cnm::MOST_MSDU as u64),
         };
-        let size = 14 + 4 + network + CIM_PDU + self.min_header_octets.0 + 4;
+        let size = 14 + 4 + pdu + 4;
         (size as u32).max(Control::MIN_FRAME)
     }
 

@@ -36,6 +36,8 @@
 //! - A switch identifies a flow by the simulation's own flow, not by header fields. Acknowledgements are isolated separately from data.
 //!   Control frames of mechanisms are not flows.
 //! - An entry's age is checked when the next packet of its flow arrives, so that ageing does not prolong a run.
+//! - A CIM as a CNM (`cim_type = "cnm"`) has no place for the flow's source address. The receiver knows the flow all the same, since it is
+//!   the simulation's own. Its feedback is 0, so that no reaction point would slow down.
 //! - The simulations state "ECN is marked once a packet is isolated" and do not name the switch that marks. By default,
 //!   the port that has found the flow marks it (`ce_marking = "local"`).
 //! - With `ce_marking = "isolated"`, an upstream port also marks flows isolated by a CIM, for all of `max_flow_life`, even after the
@@ -251,7 +253,7 @@ impl Bridge {
         let full = cx.seen().egress(at.egress, at.queue) > self.params.cim_threshold;
         if self.params.cim && listens && full && stream.may_send_cim(now, &self.params) {
             let count = stream.count_cim(now);
-            let message = Message::new(cx.shape().node, at.queue, flow.1, &self.params);
+            let message = Message::new(cx.shape().node, (at.egress, at.queue), flow.1, &self.params);
             self.ports[usize::from(at.ingress.0)].counts.cims_sent += 1;
             let class = Class(self.params.cim_tx_priority);
             cx.emit(at.ingress, class, message.frame(count, flow.0, &self.params));

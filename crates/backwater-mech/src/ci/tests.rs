@@ -52,7 +52,7 @@ impl Stand {
     fn hear(&mut self, from: Port, to: Option<HostId>, source: NodeId, flow: Option<u32>) -> Fate {
         let flow = flow.map(|flow| FlowRef { slot: flow, tag: flow });
         let params = Params::default();
-        let message = Message::new(source, CQ, false, &params);
+        let message = Message::new(source, (OUT, CQ), false, &params);
         let frame = Control { flow, ..message.frame(1, FlowRef { slot: 0, tag: 0 }, &params) };
         self.bridge.on_control(&mut self.bench.cx(), from, to, &frame)
     }
@@ -189,7 +189,8 @@ fn cims_are_few_and_far_between() {
         sent.extend(stand.cims().into_iter().map(|cim| (us, cim)));
     }
     let source = NodeId(3);
-    let reported = Message { source, congesting: Queue(2), back: false, form: CimType::L2, most: Bytes(48) };
+    let reported =
+        Message { source, congesting: Queue(2), back: false, form: CimType::L2, most: Bytes(48), egress: OUT.0 };
     let flow = Some(FlowRef { slot: 7, tag: 7 });
     let frame = |count| Control { flow, ..Control::carrying(CIM, 88, count, &reported) };
     let expected = [(0, 1), (10, 2), (20, 3)].map(|(us, count)| (us, (IN, Class(6), frame(count))));
@@ -393,7 +394,7 @@ fn an_end_station_sends_in_the_other_priority() {
     let mut bench = NicBench::new(HostId(0), Rate::gbps(100));
     let mut station = CongestionIsolation::nic(&params, bench.shape()).expect("end stations take part");
     let flow = FlowRef { slot: 7, tag: 7 };
-    let frame = Message::new(NodeId(9), CQ, false, &params).frame(1, flow, &params);
+    let frame = Message::new(NodeId(9), (OUT, CQ), false, &params).frame(1, flow, &params);
     assert_eq!(station.on_control(&mut bench.cx(), &frame), Fate::Consumed);
     assert_eq!(
         bench.actions(),
@@ -416,6 +417,8 @@ fn lengths_of_cims() {
     let size = |cim_type, octets| Params { cim_type, min_header_octets: Bytes(octets), ..Params::default() }.cim_size();
     assert_eq!([size(CimType::L2, 48), size(CimType::Ipv4, 48), size(CimType::Ipv6, 48)], [88, 116, 136]);
     assert_eq!(size(CimType::L2, 0), 64, "no frame is shorter");
+    // 802.1Q 33.4: 24 octets and at most 64 of the frame, which is told the peer in an Ethernet frame with a tag.
+    assert_eq!([size(CimType::Cnm, 48), size(CimType::Cnm, 64), size(CimType::Cnm, 512)], [94, 110, 110]);
 }
 
 #[test]

@@ -3,12 +3,13 @@
 
 use super::config::{CimType, Params};
 use backwater_net::Bytes;
-use backwater_net::packet::{FlowRef, NodeId, Queue};
+use backwater_net::packet::{FlowRef, NodeId, Port, Queue};
 use zerocopy::{Immutable, IntoBytes, KnownLayout, TryFromBytes};
 
 use backwater_net::hooks::{Carrier, WireCx};
 use backwater_net::packet::Control;
 use backwater_wire::Emit;
+use backwater_wire::address::Cpid;
 use backwater_wire::cim::Cim;
 use backwater_wire::ethernet::ether_type;
 use backwater_wire::frame::Numbers;
@@ -29,11 +30,13 @@ pub(super) struct Message {
     pub form: CimType,
     /// how many bytes of the flow's packet are included
     pub most: Bytes,
+    /// the congested port
+    pub egress: u16,
 }
 
 impl Message {
-    pub(super) fn new(source: NodeId, congesting: Queue, back: bool, params: &Params) -> Message {
-        Message { source, congesting, back, form: params.cim_type, most: params.min_header_octets }
+    pub(super) fn new(source: NodeId, (egress, congesting): (Port, Queue), back: bool, params: &Params) -> Message {
+        Message { source, congesting, back, form: params.cim_type, most: params.min_header_octets, egress: egress.0 }
     }
 
     /// `count`: CIMs sent for the flow, this one included.
@@ -49,10 +52,17 @@ pub(super) fn octets(frame: &Control, cx: &WireCx<'_>, octets: &mut Vec<u8>) -> 
     // The sampled MSDU begins at its EtherType.
     let msdu = cx.sample(&ether_type::IPV4.to_be_bytes(), most);
     // No VLAN is modelled.
-    Cim { delete: false, destination, source, vid: 0, msdu: &msdu }.append(octets).ok()?;
-    Some(match message.form {
+    let cim = Cim { delete: false, destination, source, vid: 0, msdu: &msdu };
+    let carrier = match message.form {
         CimType::L2 => Carrier::Tagged(ether_type::CIM),
         CimType::Ipv4 => Carrier::TaggedUdp(Numbers::CIM_PORT),
         CimType::Ipv6 => Carrier::TaggedUdp6(Numbers::CIM_PORT),
-    })
+        CimType::Cnm => {
+            let point = Cpid::of(cx.speaker, message.egress, message.congesting.0);
+            cim.as_cnm(point, message.congesting.0)?.append(octets).ok()?;
+            return Some(Carrier::Tagged(ether_type::CNM));
+        }
+    };
+    cim.append(octets).ok()?;
+    Some(carrier)
 }

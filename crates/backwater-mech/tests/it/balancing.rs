@@ -153,7 +153,7 @@ fn unequal_ways(gap: Time) -> Outcome {
     ];
     let mut bench = Bench::new(network(4, &["a", "b", "near", "far"], &links));
     bench.mechanisms = by_flowlet(gap);
-    let stream = |slot, probability| Stream { slot, probability, until: Time::ms(5), queue: None, own_phase: false };
+    let stream = |slot, probability| Stream::new(slot, probability, Time::ms(5));
     bench.stream(0, 2, stream(Time::us(2), 0.2));
     bench.stream(1, 3, stream(Time::ns(330), 0.8));
     let out = bench.run();

@@ -12,7 +12,7 @@ use backwater_net::{Bytes, Rate};
 
 /// Frames of 1500 B in slots of 1.2 us, a source queue of 4 frames.
 fn source(probability: f64, until: Time) -> Stream {
-    Stream { slot: Time::ns(1200), probability, until, queue: Some(4), own_phase: false }
+    Stream { queue: Some(4), ..Stream::new(Time::ns(1200), probability, until) }
 }
 
 /// Hosts 0 to 3 to host 4 over links of this delay; `buffer` for each port.

@@ -367,7 +367,7 @@ fn bench(graph: Graph, switch: SwitchParams, pausing: Pausing, loads: &[Load], e
         let (src, dst) = (load.src % hosts, load.dst % hosts);
         let dst = if dst == src { (src + 1) % hosts } else { dst };
         let until = Time::ns(load.start) + Time::us(20);
-        let stream = Stream { slot: Time::ns(500), probability: 0.3, until, queue: None, own_phase: false };
+        let stream = Stream::new(Time::ns(500), 0.3, until);
         let flow = b.flow(src, dst, load.bytes);
         (flow.start, flow.class) = (Time::ns(load.start), Class(load.class));
         if load.stream {

@@ -88,11 +88,7 @@ fn hot_spot(mechanism: &str, config: Config) -> String {
     bench.ack.enabled = false;
     (bench.switch.buffer, bench.switch.buffer_per) = (Bytes(250_000), BufferPer::Egress);
     for src in 0..4 {
-        bench.stream(
-            src,
-            4,
-            Stream { slot: Time::ns(1200), probability: 0.49, until: Time::ms(50), queue: None, own_phase: false },
-        );
+        bench.stream(src, 4, Stream::new(Time::ns(1200), 0.49, Time::ms(50)));
     }
     bench.stop_at = Some(Time::ms(50));
     bench.mechanisms = config;

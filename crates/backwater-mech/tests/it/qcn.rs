@@ -25,7 +25,7 @@ fn star(hosts: u32, params: Params) -> Bench {
 
 /// A Bernoulli source in slots of a frame of 1500 B at 10 Gb/s.
 fn source(probability: f64) -> Stream {
-    Stream { slot: Time::ns(1200), probability, until: END, queue: None, own_phase: false }
+    Stream::new(Time::ns(1200), probability, END)
 }
 
 /// Congestion points aim at cpQsp. Four sources of 4.9 Gb/s into 10 Gb/s: once the rates have recovered from the first cuts, after some ten

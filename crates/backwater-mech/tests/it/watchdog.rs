@@ -30,7 +30,7 @@ fn storm(classes: u16, poll: Option<Time>, blind: bool, until: Option<Time>) -> 
         ..pfc(100_000_000, 90_000_000, Signal::Timed)
     });
     for (src, class) in [(0, 3), (1, 4)] {
-        let stream = Stream { slot: Time::ms(1), probability: 1.0, until: end, queue: None, own_phase: false };
+        let stream = Stream::new(Time::ms(1), 1.0, end);
         bench.stream(src, 2, stream).class = Class(class);
     }
     bench.fault(Time::us(10), FaultKind::PauseStorm { host, classes });

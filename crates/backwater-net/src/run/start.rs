@@ -363,14 +363,15 @@ impl<A: Actors> Network<A> {
         at
     }
 
-    /// Schedules the next packet of a Bernoulli source: a geometric number of slots ahead.
+    /// Schedules the next packet of a Bernoulli source: in the next slot within a burst, or else a geometric number of slots ahead.
     fn next_slot(&mut self, slot: u32, first: bool) {
         let now = self.world.now;
         let flow = &mut self.tables.flows.send[slot as usize];
         let tag = flow.tag;
         let Some(stream) = flow.stream.as_mut() else { return };
-        let Ok(distribution) = Geometric::new(stream.spec.probability) else { return };
-        let skipped = distribution.sample(&mut stream.rng);
+        let Ok(distribution) = Geometric::new(stream.spec.begins()) else { return };
+        let within = !first && stream.spec.burst > 1.0 && !stream.rng.random_bool(1.0 / stream.spec.burst);
+        let skipped = if within { 0 } else { distribution.sample(&mut stream.rng) };
         let slots = skipped.saturating_add(u64::from(!first));
         let phase = if first && stream.spec.own_phase {
             // A separate stream, so that arrivals are the same packets of the same slots with and without it.

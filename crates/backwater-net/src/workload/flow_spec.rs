@@ -59,6 +59,25 @@ pub struct Stream {
     pub queue: Option<u32>,
     /// True if the slots of each source begin at its own time, drawn by the run's seed within the first slot, rather than all together.
     pub own_phase: bool,
+    /// Mean number of packets that become available in consecutive slots, 1 and more: bursts, and the gaps between them, have geometrically
+    /// distributed numbers of slots, and `probability` stays the mean. With 1 each slot is drawn by itself.
+    pub burst: f64,
+}
+
+impl Stream {
+    /// A source whose slots begin at the start of its flow and are drawn one by one, with any number of packets in its queue.
+    pub fn new(slot: Time, probability: f64, until: Time) -> Self {
+        Stream { slot, probability, until, queue: None, own_phase: false, burst: 1.0 }
+    }
+
+    /// \[0 to 1\] Probability that a slot begins a burst, if the slot before did not belong to one or was its last.
+    ///
+    /// A burst has B slots in the mean and the gap behind it G, so that a share p = B / (B + G) of slots has a packet. A gap of at least 0
+    /// slots has the mean G if each slot ends it with the probability 1 / (1 + G). B = 1 gives p.
+    pub(crate) fn begins(&self) -> f64 {
+        let p = self.probability;
+        if self.burst <= 1.0 { p } else { p / (p + self.burst * (1.0 - p)) }
+    }
 }
 
 /// The division of a message over queue pairs.

@@ -162,8 +162,7 @@ mod tests {
 
     #[test]
     fn streams_have_no_size() {
-        let stream =
-            Stream { slot: Time::ns(1200), probability: 0.5, until: Time::ms(1), queue: None, own_phase: false };
+        let stream = Stream::new(Time::ns(1200), 0.5, Time::ms(1));
         let table = Arc::new(FlowTable::new(vec![row(1, 0)], Ways::default()));
         let flow = List::streams(&group(), table, stream).next_flow().unwrap();
         assert_eq!((flow.bytes, flow.stream), (0, Some(stream)));

@@ -180,11 +180,7 @@ fn a_full_source_queue_refuses_packets() {
         let mut bench = Bench::star(3, Rate::gbps(10));
         (bench.packet.payload, bench.packet.header, bench.ack.enabled) = (Bytes(1436), Bytes(64), false);
         for dst in [1, 2] {
-            bench.stream(
-                0,
-                dst,
-                Stream { slot: Time::ns(1200), probability: 1.0, until: Time::us(120), queue, own_phase: false },
-            );
+            bench.stream(0, dst, Stream { queue, ..Stream::new(Time::ns(1200), 1.0, Time::us(120)) });
         }
         let out = bench.run();
         out.at_rest();

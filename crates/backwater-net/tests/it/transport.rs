@@ -294,8 +294,7 @@ fn a_source_that_rests_does_not_time_out() {
         let mut bench = recovering(recovery);
         bench.transport.timeout = Time::us(20);
         // A packet every 16 us on average, acknowledged after 5 us.
-        let spec =
-            Stream { slot: Time::ps(325_120), probability: 0.02, until: Time::ms(10), queue: None, own_phase: false };
+        let spec = Stream::new(Time::ps(325_120), 0.02, Time::ms(10));
         bench.stream(0, 2, spec);
         let outcome = bench.run();
         outcome.at_rest();

@@ -131,6 +131,10 @@ pub struct FlowGroup {
     /// Start of the slots of `bernoulli` streams: `together` or `apart`. Absent: `together`.
     #[param(source = "choice; independent end stations share no clock")]
     pub slots: Option<Slots>,
+    /// Mean number of packets that a `bernoulli` stream makes in consecutive slots: on/off traffic. Bursts, and the gaps between them, have
+    /// geometrically distributed lengths, and `load` stays the mean. Absent: each slot is drawn by itself, as with 1.
+    #[param(bounds = 1.0..=1e6, source = "Backwater's own; absent: choice")]
+    pub burst: Option<f64>,
     /// File with one flow per row, relative to the scenario: `.csv` or `.parquet` with the columns id, src, dst, bytes and start (ps, or in
     /// CSV with a unit). Optional columns: class (missing or empty: the group's), path and ack_path (node names with blanks between), and
     /// link.

@@ -42,7 +42,7 @@ pub fn document_of_2006(seed: u64, queue: Option<u32>, end: Time) -> Bench {
     let edge = At { select: Select { tier: None, node: Some("es".into()) }, params: at_edge };
     bench.mechanisms.pause = Some(Scoped { at: vec![edge], ..Scoped::everywhere(at_core) });
     for (src, dst, probability) in [(0, 5, 0.49), (1, 6, 0.5), (2, 5, 0.49), (3, 5, 0.49), (4, 5, 0.49)] {
-        bench.stream(src, dst, Stream { slot: Time::ns(1200), probability, until: end, queue, own_phase: false });
+        bench.stream(src, dst, Stream { queue, ..Stream::new(Time::ns(1200), probability, end) });
     }
     bench.stop_at = Some(end);
     bench
