@@ -25,6 +25,7 @@ from backwater.numbers.registry import LESS, MORE
 from backwater.numbers.statistics import NAMES, statistic
 from backwater.numbers.units import (
     BITS,
+    PS_PER_MS,
     PS_PER_S,
     PS_PER_US,
     rate_bps,
@@ -427,6 +428,24 @@ def queue(run: Observed, node: str, to: str, window: Sequence[str], of: str = "m
         raise InputError(f"queue: of = {of!r}", "there are mean, std, max, empty")
     square = sum(values("mean_square_bytes2")) / steps
     return Reading(math.sqrt(max(0.0, square - mean**2)) / 1e3)
+
+
+@kind("settles", "ms")
+def settles(run: Observed, node: str, to: str, window: Sequence[str], most: str) -> Reading:
+    """Time from the window's start until a port's backlog last exceeded `most`, in ms.
+
+    Needs `output.backlogs`; the window is a whole number of `output.interval`, and the time is that
+    of an interval's end. 0: the backlog never exceeded `most`.
+    """
+    run.steps(window)
+    port, _ = run.port(node, to)
+    begin, end = window_ps(window)
+    limit = size_bytes(most, "most")
+    rows = run.over("backlog_max_bytes", node, port, window)
+    last = max((time for time, value in rows if value > limit), default=begin)
+    if last >= end:
+        return Reading(None, f"the backlog exceeded {most} up to {window[1]}")
+    return Reading((last - begin) / PS_PER_MS)
 
 
 @kind("utilisation", "%", MORE)

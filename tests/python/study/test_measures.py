@@ -100,6 +100,17 @@ def test_queue_is_weighted_by_time() -> None:
     assert "ended before" in (long.problem or "")
 
 
+def test_a_queue_settles_when_it_has_been_above_a_length_for_the_last_time() -> None:
+    # Two frames of 1 KB come every 0.8 us until 8 us and one leaves: 11 KB then, 8 KB at 10.4 us.
+    run = observe({**PAIR, "size": "10 KB"})
+    place = {"node": "s0", "to": "h0", "window": ["0 ns", "20 us"]}
+    assert value(run, "settles", **place, most="8 KB") == 0.012
+    assert value(run, "settles", **place, most="5 KB") == 0.016
+    assert value(run, "settles", **place, most="12 KB") == 0
+    short = read(run, "settles", place | {"window": ["0 ns", "8 us"], "most": "2 KB"})
+    assert short.problem == "the backlog exceeded 2 KB up to 8 us"
+
+
 def test_utilisation_is_the_share_of_the_rate() -> None:
     run = observe(ONE)
     # Frames begin at 0.8, 1.6, ... 8.8 us.
