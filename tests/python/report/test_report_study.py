@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import inspect
 import json
 import re
 import shutil
@@ -49,6 +50,10 @@ def outcome(tmp_path_factory: pytest.TempPathFactory, first_case: Path) -> study
     return again
 
 
+# What a report reads of a figure's entry; the rest are arguments of its chart.
+NOT_DRAWN = ("id", "kind", "caption", "counterpart", "observe", "claim")
+
+
 @pytest.mark.parametrize("name", STUDIES)
 def test_every_study_declares_its_figures_and_names_what_there_is(name: str) -> None:
     about = study.load(name)
@@ -63,6 +68,9 @@ def test_every_study_declares_its_figures_and_names_what_there_is(name: str) -> 
         assert one.mechanism in about.mechanisms_of(one.case)
     for figure in text["figure"]:
         assert figure["kind"] in OVER_TIME or hasattr(StudyPlots, figure["kind"])
+        if figure["kind"] not in OVER_TIME:
+            given = {key: value for key, value in figure.items() if key not in NOT_DRAWN}
+            inspect.signature(getattr(StudyPlots, figure["kind"])).bind(None, **given)
         assert {*figure.get("cases", ()), *figure.get("at", {})} <= cases
         assert {*figure.get("measures", ())} <= measures
         assert {*figure.get("mechanisms", ())} <= set(about.mechanisms)
