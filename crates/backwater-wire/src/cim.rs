@@ -70,6 +70,8 @@ pub struct Cim<'a> {
 impl Cim<'_> {
     /// \[octets\] The most octets of the flow's MSDU in a message (ciPeerCimEncapLen, clause 49.3.6).
     pub const MOST_MSDU: usize = 512;
+    /// \[octets\] A message before those of the MSDU.
+    pub const HEADER: usize = size_of::<Layout>();
 
     /// Returns whether a datagram to an unregistered port can be a message, by the fields that are present: version 0,
     /// the source address of one station, and a possible length.

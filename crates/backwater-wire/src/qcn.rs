@@ -102,6 +102,8 @@ pub struct Cnm<'a> {
 impl Cnm<'_> {
     /// \[octets\] The most octets of the sampled MSDU in a message.
     pub const MOST_MSDU: usize = 64;
+    /// \[octets\] A message before those of the MSDU.
+    pub const HEADER: usize = size_of::<CnmLayout>();
     /// The format's name in errors.
     const NAME: &'static str = "CNM";
 

@@ -52,6 +52,8 @@ if TYPE_CHECKING:
 
 CLASSES = {"agrees": "good", "holds": "good", "differs": "off", "fails": "off"}
 OVER_TIME = ("queue", "throughput", "sent", "paused")
+# What a report reads of a figure's entry; the rest are arguments of its chart.
+NOT_DRAWN = ("id", "kind", "caption", "counterpart", "observe", "claim")
 
 
 @dataclass(frozen=True)
@@ -129,11 +131,7 @@ def _figures(
     left = []
     about = {one.id: one for one in wanted.observations}
     for entry in wanted.figures:
-        arguments = {
-            key: value
-            for key, value in entry.items()
-            if key not in ("id", "kind", "caption", "counterpart", "observe", "claim")
-        }
+        arguments = {key: value for key, value in entry.items() if key not in NOT_DRAWN}
         try:
             chart = _chart(outcome, entry, arguments, runs, about)
         except InputError as error:

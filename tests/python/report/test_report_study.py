@@ -19,7 +19,7 @@ from backwater.manifest import FORMATS
 from backwater.notices import heard
 from backwater.plot import StudyPlots, theme
 from backwater.report.page import Figure
-from backwater.report.study import OVER_TIME, _points, study_page
+from backwater.report.study import NOT_DRAWN, OVER_TIME, _points, study_page
 from backwater.study import definition
 from backwater.study.execute import Sample
 from backwater.study.key import Key
@@ -48,10 +48,6 @@ def outcome(tmp_path_factory: pytest.TempPathFactory, first_case: Path) -> study
     }
     assert again.seeds == made.seeds
     return again
-
-
-# What a report reads of a figure's entry; the rest are arguments of its chart.
-NOT_DRAWN = ("id", "kind", "caption", "counterpart", "observe", "claim")
 
 
 @pytest.mark.parametrize("name", STUDIES)

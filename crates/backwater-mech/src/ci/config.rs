@@ -6,6 +6,7 @@ use backwater_engine::Time;
 use backwater_net::Bytes;
 use backwater_net::hooks::{CheckCx, Claims, Finding, FlowOrder, Profile, Steering};
 use backwater_net::packet::{CLASSES, Control, Queue, class_bits};
+use backwater_wire::cim::Cim;
 use backwater_wire::qcn::Cnm;
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
@@ -122,20 +123,15 @@ pub struct Params {
     pub max_flow_life: Time,
 }
 
-/// Octets of a CIM before those of the flow's packet: version and flags 2, addresses 12, VID 2, length 2.
-const CIM_PDU: u64 = 18;
-/// Octets of a CNM before those of the flow's packet (802.1Q 33.4).
-const CNM_PDU: u64 = 24;
-
 impl Params {
     /// Length of a CIM with its FCS. Ethernet 14, tag 4, EtherType included; IPv4 20 or IPv6 40 and UDP 8.
     pub(super) fn cim_size(&self) -> u32 {
-        let octets = self.min_header_octets.0;
+        let octets = self.min_header_octets.0 as usize;
         let pdu = match self.cim_type {
-            CimType::L2 => CIM_PDU + octets,
-            CimType::Ipv4 => 28 + CIM_PDU + octets,
-            CimType::Ipv6 => 48 + CIM_PDU + octets,
-            CimType::Cnm => CNM_PDU + octets.min(Cnm::MOST_MSDU as u64),
+            CimType::L2 => Cim::HEADER + octets,
+            CimType::Ipv4 => 28 + Cim::HEADER + octets,
+            CimType::Ipv6 => 48 + Cim::HEADER + octets,
+            CimType::Cnm => Cnm::HEADER + octets.min(Cnm::MOST_MSDU),
         };
         let size = 14 + 4 + pdu + 4;
         (size as u32).max(Control::MIN_FRAME)

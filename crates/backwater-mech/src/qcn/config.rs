@@ -8,6 +8,7 @@ use backwater_net::hooks::{CheckCx, Claims, Finding, Profile};
 use backwater_net::packet::Control;
 use backwater_net::packet::class_bits;
 use backwater_net::{Bytes, Rate};
+use backwater_wire::qcn::Cnm;
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
@@ -148,8 +149,8 @@ pub(super) fn check(params: &Params, cx: &CheckCx<'_>) -> Vec<Finding> {
     findings
 }
 
-/// Octets of a CNM beside the returned ones: two addresses 12, VLAN tag 4, EtherType 2, PDU 24, FCS 4.
-const CNM_OCTETS: u64 = 46;
+/// Octets of a CNM's frame beside the returned ones: two addresses 12, VLAN tag 4, EtherType 2, its own header, FCS 4.
+const CNM_OCTETS: u64 = 12 + 4 + 2 + Cnm::HEADER as u64 + 4;
 
 /// Frame length of a CNM.
 pub(super) fn cnm_size(params: &Params) -> Bytes {

@@ -2,13 +2,14 @@
 
 from __future__ import annotations
 
+import itertools
 from typing import TYPE_CHECKING
 
 from backwater.study.claims.base import Claims, Finding, Numbers, reduction, with_interval
 from backwater.wording import share_text
 
 if TYPE_CHECKING:
-    from collections.abc import Callable, Sequence
+    from collections.abc import Callable, Mapping, Sequence
 
     from backwater.study.claims.base import Place
 
@@ -88,7 +89,29 @@ def back_end_claims(of: Callable[[Numbers], str], quantity: str, seeded: str) ->
     return claims
 
 
-def hangs_on(
+def sign_map(
+    claims: Claims,
+    quantity: str,
+    choices: Mapping[str, tuple[str, str]],
+    case: Callable[[Sequence[str]], str],
+) -> None:
+    """Add a claim `hangs-CHOICE` for each choice of a reading, and for what a source stops.
+
+    A choice has two values, of which the first is the reading's. `case` returns the case of a cell
+    by one value of each choice.
+    """
+    axes = {**choices, "granularity": (SFC, BY_FLOW)}
+
+    def place(cell: Sequence[str]) -> Place:
+        return case(cell[:-1]), cell[-1]
+
+    for at, (choice, (first, second)) in enumerate(axes.items()):
+        cells = [cell for cell in itertools.product(*axes.values()) if cell[at] == first]
+        pairs = [(place(cell), place((*cell[:at], second, *cell[at + 1 :]))) for cell in cells]
+        _hangs_on(claims, choice, quantity, pairs)
+
+
+def _hangs_on(
     claims: Claims, choice: str, quantity: str, pairs: Sequence[tuple[Place, Place]]
 ) -> None:
     """Add the claim `hangs-CHOICE`: the sign of SFC's gain differs with a choice of the reading.

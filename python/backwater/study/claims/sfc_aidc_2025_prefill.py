@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
-from backwater.study.claims._back_end import BY_FLOW, SFC, back_end_claims, hangs_on, saved
+from backwater.study.claims._back_end import SFC, back_end_claims, saved, sign_map
 from backwater.study.claims.base import Finding, NotKnownError
 
 if TYPE_CHECKING:
@@ -21,18 +21,9 @@ SAVED = 0.89e-2
 # "Global electricity generation to supply DCs is 460 TWh in 2024", "0.2 $/kWh".
 TWH, USD_PER_KWH = 460, 0.2
 
-# The sign map: what is added to the name of the part for another value of each choice.
-PLACES = ("", "-consecutive")
-SPINES = ("", "-spray")
-POINTS = ("", "-all-queues")
-MEANS = (SFC, BY_FLOW)
-
 
 def reading(n: Numbers) -> str:
-    """Return the case of the document's own reading: its size, or the part where that was not run.
-
-    Raises `NotKnownError` if neither was run.
-    """
+    """Return the case of the document's own reading: its size, or the part if that did not run."""
     try:
         n.value(WHOLE, SFC, "last")
     except NotKnownError:
@@ -43,55 +34,13 @@ def reading(n: Numbers) -> str:
 CLAIMS = back_end_claims(reading, "last", seeded=PART)
 
 
-def cell(place: str, spines: str, points: str) -> str:
-    """Return the case of a cell of the sign map."""
-    return PART + place + spines + points
-
-
-hangs_on(
-    CLAIMS,
-    "points",
-    "last",
-    [
-        ((cell(place, spines, POINTS[0]), means), (cell(place, spines, POINTS[1]), means))
-        for place in PLACES
-        for spines in SPINES
-        for means in MEANS
-    ],
-)
-hangs_on(
-    CLAIMS,
-    "granularity",
-    "last",
-    [
-        ((cell(place, spines, points), SFC), (cell(place, spines, points), BY_FLOW))
-        for place in PLACES
-        for spines in SPINES
-        for points in POINTS
-    ],
-)
-hangs_on(
-    CLAIMS,
-    "placement",
-    "last",
-    [
-        ((cell(PLACES[0], spines, points), means), (cell(PLACES[1], spines, points), means))
-        for spines in SPINES
-        for points in POINTS
-        for means in MEANS
-    ],
-)
-hangs_on(
-    CLAIMS,
-    "spines",
-    "last",
-    [
-        ((cell(place, SPINES[0], points), means), (cell(place, SPINES[1], points), means))
-        for place in PLACES
-        for points in POINTS
-        for means in MEANS
-    ],
-)
+# What a value adds to the name of the part.
+CHOICES = {
+    "placement": ("", "-consecutive"),
+    "spines": ("", "-spray"),
+    "points": ("", "-all-queues"),
+}
+sign_map(CLAIMS, "last", CHOICES, lambda values: PART + "".join(values))
 
 
 @CLAIMS.claim("saving")
