@@ -64,6 +64,9 @@ class Measure:
     """The name of its lower bound in `study.bounds`; None: it has none."""
     counts: bool
     """True if it is a number of things."""
+    against: str | None = None
+    """It is a reduction in %: by how much less the flows took here than under this mechanism, of
+    those that are complete under both."""
 
 
 @dataclass(frozen=True)
@@ -353,6 +356,9 @@ def _study(folder: Path, file: StudyFile, published: PublishedFile) -> Study:
     for name in (*study.null, *study.null.values()):
         if name not in study.mechanisms:
             raise InputError(f"{folder}: [null] names no mechanism of the study: {name!r}")
+    for measure in study.measures:
+        if measure.against not in (None, *study.mechanisms):
+            raise InputError(f"{folder}: there is no mechanism {measure.against!r}")
     for number in study.numbers:
         study.case(number.case)
         study.measure(number.quantity)
@@ -363,8 +369,11 @@ def _study(folder: Path, file: StudyFile, published: PublishedFile) -> Study:
 
 
 def _measure(entry: dict[str, Any]) -> Measure:
-    known = ("name", "kind", "unit", "text", "label", "bound")
+    known = ("name", "kind", "unit", "text", "label", "bound", "against")
     parameters = {key: value for key, value in entry.items() if key not in known}
+    against = entry.get("against")
+    if against is not None:
+        parameters |= {"unfinished": "omit", "each": True}
     measures.check(entry["kind"], parameters)
     kind = measures.named(entry["kind"])
     bound = entry.get("bound")
@@ -373,12 +382,13 @@ def _measure(entry: dict[str, Any]) -> Measure:
     return Measure(
         name=entry["name"],
         kind=entry["kind"],
-        unit=entry.get("unit", kind.unit),
+        unit=entry.get("unit", kind.unit if against is None else "%"),
         text=entry.get("text", kind.text),
         label=entry.get("label", entry["name"]),
         parameters=parameters,
         bound=bound,
         counts=kind.counts,
+        against=against,
     )
 
 

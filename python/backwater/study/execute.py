@@ -3,8 +3,9 @@
 from __future__ import annotations
 
 import itertools
+import math
 import statistics
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from typing import TYPE_CHECKING
 
 from backwater import _core
@@ -25,7 +26,7 @@ if TYPE_CHECKING:
     from backwater.results import Run
     from backwater.scenario import Scenario
     from backwater.stopping import Stop
-    from backwater.study.definition import Case, Study
+    from backwater.study.definition import Case, Measure, Study
     from backwater.study.measured import Measured, Readings
 
 
@@ -80,6 +81,8 @@ class Sample:
     values: tuple[float, ...]
     problem: str | None = None
     sizes: tuple[int, ...] = ()
+    each: tuple[Mapping[int, float], ...] = ()
+    """The values of the flows behind each seed's value, by their numbers."""
 
     def first(self, count: int | None) -> tuple[float, ...]:
         """Return the values of the first `count` seeds; None: of all."""
@@ -116,6 +119,19 @@ class Sample:
             return Sample((), problem)
         pairs = zip(self.values, other.values, strict=True)
         return Sample(tuple(100 * (1 - one / two) for one, two in pairs))
+
+    def same_flows_as(self, other: Sample) -> Sample:
+        """Return by how many % the mean of each seed is below the other's, over flows in both."""
+        if other.problem is not None:
+            return Sample((), other.problem)
+        reductions = []
+        for here, there in zip(self.each, other.each, strict=True):
+            both = sorted(here.keys() & there.keys())
+            if not both:
+                return Sample((), "no flow is complete in both runs of a seed")
+            ours, theirs = (math.fsum(one[flow] for flow in both) for one in (here, there))
+            reductions.append(100 * (1 - ours / theirs))
+        return Sample(tuple(reductions))
 
 
 Point = dict[str, Sample]
@@ -313,19 +329,25 @@ def execute(
     found = run_jobs(jobs, listener, stop, measure, workers, done)
     for number, outcome in zip(wanted, found, strict=True):
         outcomes[number] = outcome
-    return {
-        key: {
-            m.name: Sample((), f"not valid: {plan.refused[key]}")
-            if key in plan.refused
-            else _sample([outcomes[n] for n in runs], m.name)
-            for m in plan.study.measures
-        }
-        for key, runs in plan.points.items()
-    }
+
+    def sample(key: Key, measure: Measure) -> Sample:
+        if key in plan.refused:
+            return Sample((), f"not valid: {plan.refused[key]}")
+        here = _sample([outcomes[n] for n in plan.points[key]], measure.name)
+        if measure.against is None or here.problem is not None:
+            return here
+        other = replace(key, mechanism=measure.against)
+        if other not in plan.points:
+            return Sample((), f"{measure.against} is not run here")
+        there = _sample([outcomes[n] for n in plan.points[other]], measure.name)
+        return here.same_flows_as(there)
+
+    return {key: {m.name: sample(key, m) for m in plan.study.measures} for key in plan.points}
 
 
 def _sample(outcomes: Sequence[dict[str, Reading] | _core.RunError | None], name: str) -> Sample:
     values: list[float] = []
+    each: list[dict[int, float]] = []
     sizes: tuple[int, ...] = ()
     for outcome in outcomes:
         if outcome is None:
@@ -337,7 +359,8 @@ def _sample(outcomes: Sequence[dict[str, Reading] | _core.RunError | None], name
         if reading.value is None:
             return Sample((), reading.problem or "no value", sizes)
         values.append(reading.value)
-    return Sample(tuple(values), None, sizes)
+        each.append(dict(reading.each))
+    return Sample(tuple(values), None, sizes, tuple(each))
 
 
 @dataclass(frozen=True)

@@ -8,7 +8,7 @@ they were removed. A line has these entries:
     of            SHA-256 of scenario, files of its flows, seed, version, build, and measures
     run, seed     where the run lay below `runs`, and its seed
     fingerprint   of the run
-    measures      value, problem and sizes by the name of the measure
+    measures      value, problem, sizes and values of each flow, by the name of the measure
     sha256        of the other entries; a line that was damaged or edited is left out
 
 A line applies to a run only if its `of` matches. Another build, another scenario or another
@@ -167,6 +167,7 @@ def _readings(line: Mapping[str, Any]) -> Readings:
             None if one["value"] is None else float(one["value"]),
             None if one["problem"] is None else str(one["problem"]),
             tuple(int(size) for size in one["sizes"]),
+            tuple((int(flow), float(value)) for flow, value in one["each"]),
         )
         for name, one in line["measures"].items()
     }

@@ -48,6 +48,8 @@ class Reading:
     """Why there is no value."""
     sizes: tuple[int, ...] = ()
     """Sizes of the flows behind it, in bytes, for lower bounds."""
+    each: tuple[tuple[int, float], ...] = ()
+    """Number and value of each flow behind it, for a measure of the flows that two runs share."""
 
 
 class NotThereError(LookupError):
@@ -67,9 +69,9 @@ class Observed:
 
     @cached_property
     def completions(self) -> pa.Table:
-        """Sizes, starts, states and completion times of all flows."""
-        columns = ["group", "bytes", "start_ps", "fct_last_byte_ps", "fct_last_ack_ps", "state"]
-        return self.run.flows.select(columns)
+        """Numbers, sizes, starts, states and completion times of all flows."""
+        times = ["start_ps", "fct_last_byte_ps", "fct_last_ack_ps"]
+        return self.run.flows.select(["flow_id", "group", "bytes", *times, "state"])
 
     @cached_property
     def _flows(self) -> dict[str, list[dict[str, Any]]]:

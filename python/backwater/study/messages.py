@@ -62,20 +62,26 @@ def message_time(
     of: str = "mean",
     until: str = "last_ack",
     unfinished: str = "none",
+    each: bool = False,
 ) -> Reading:
     """Completion times of a group's messages of some sizes, in us.
 
     If messages are not complete at the end of the run, `unfinished` decides: with `none` the
     reading has no value; with `age` they count with their time so far, and the reading is a lower
-    bound. A percentile needs five messages beyond it.
+    bound; with `omit` only complete ones count. A percentile needs five messages beyond it. With
+    `each` the reading also has the time of every message that counts.
     """
-    if unfinished not in ("none", "age"):
-        raise InputError(f"message_time: unfinished = {unfinished!r}", "it is none or age")
+    if unfinished not in ("none", "age", "omit"):
+        raise InputError(f"message_time: unfinished = {unfinished!r}", "it is none, age or omit")
     found = chosen(run, group, sizes, after, before)
-    times = found[f"fct_{until}_ps"]
+    times_of = f"fct_{until}_ps"
+    times = found[times_of]
     if times.null_count and unfinished == "age":
         ages = pc.subtract(pa.scalar(run.end_ps, times.type), found["start_ps"].cast(times.type))
         times = pc.coalesce(times, ages)
+    if times.null_count and unfinished == "omit":
+        found = found.filter(pc.is_valid(times))
+        times = found[times_of]
     if times.null_count:
         return Reading(None, f"{times.null_count} of {len(times)} {group} messages not complete")
     share = share_of(of)
@@ -83,7 +89,9 @@ def message_time(
     if len(times) < least:
         return Reading(None, f"{of} of {len(times)} messages; it takes {least}")
     # A series spares a Python number for each of a million messages.
-    return Reading(statistic_of(pl.Series(times) / PS_PER_US, of))
+    took = pl.Series(times) / PS_PER_US
+    flows = zip(pl.Series(found["flow_id"]), took, strict=True) if each else ()
+    return Reading(statistic_of(took, of), each=tuple(flows))
 
 
 @kind("messages", "messages", None, counts=True)

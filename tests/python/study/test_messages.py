@@ -2,14 +2,20 @@
 
 from __future__ import annotations
 
+from typing import TYPE_CHECKING
+
 import pytest
 from test_measures import observe
 
 import backwater
+from backwater import study
 from backwater.errors import InputError
-from backwater.study import messages
+from backwater.study import definition, messages
 from backwater.study.measures import Observed, check, read
-from kit.studies import value
+from kit.studies import value, write_study
+
+if TYPE_CHECKING:
+    from pathlib import Path
 
 # 1, 2, 11 and 20 frames of 1000 B, each alone: 0.8 us a frame, and one for the second link.
 FLOWS = [
@@ -74,8 +80,90 @@ def test_unfinished_messages_may_count_with_their_age() -> None:
     assert early == pytest.approx((1.6 + 2.4) / 2)
     assert value(run, "messages", group="calls", state="unfinished") == 1
     assert value(run, "messages", group="calls", before="15 us", state="unfinished") == 0
-    with pytest.raises(InputError, match="it is none or age"):
+    with pytest.raises(InputError, match="it is none, age or omit"):
         read(run, "message_time", {"group": "calls", "unfinished": "dropped"})
+
+
+def test_unfinished_messages_may_be_omitted() -> None:
+    run = observe(*FLOWS, stop={"at": "20 us"})
+    asked = {"group": "calls", "until": "last_byte", "unfinished": "omit", "each": True}
+    reading = read(run, "message_time", asked)
+    assert reading.value == pytest.approx((1.6 + 2.4 + 9.6) / 3)
+    assert [time for _, time in reading.each] == pytest.approx([1.6, 2.4, 9.6])
+    none = read(run, "message_time", {**asked, "after": "15 us"})
+    assert none.problem == "mean of 0 messages; it takes 1"
+
+
+# At half the rate a frame of 1250 B takes 2 us at each of two links in place of 1 us. A flow of
+# nine frames takes ten times that.
+TWICE = """title = "Two rates"
+[topology]
+kind = "star"
+hosts = 4
+rate = "10 Gb/s"
+link_delay = "0 s"
+[packet]
+payload = "1250 B"
+header = "0 B"
+gap = "0 B"
+[switch]
+latency = "0 s"
+[stop]
+at = "15 us"
+[[flow]]
+label = "calls"
+from = [0, 1]
+to = [2, 3]
+size = "1250 B"
+[[flow]]
+label = "calls"
+from = 0
+to = 3
+size = "11250 B"
+start = "4 us"
+[variant.half]
+topology.rate = "5 Gb/s"
+"""
+SHARED = """title = "Same flows"
+scenario = "scenario.toml"
+[mechanisms]
+"whole" = ""
+"half" = "half"
+[[measure]]
+name = "own"
+kind = "message_time"
+group = "calls"
+until = "last_byte"
+unfinished = "omit"
+[[measure]]
+name = "same"
+kind = "message_time"
+group = "calls"
+until = "last_byte"
+against = "whole"
+[[case]]
+id = "a"
+text = "a case"
+mechanisms = ["whole", "half"]
+[[beside]]
+id = "rates"
+title = "Rates"
+cases = ["a"]
+mechanisms = ["whole", "half"]
+shows = ["own", "same"]
+"""
+
+
+def test_flows_that_two_runs_complete_are_compared(tmp_path: Path) -> None:
+    small = definition.read(write_study(tmp_path, TWICE, SHARED, "document = 'none'\n"))
+    result = study.reproduce(small, out=tmp_path / "out")
+    whole, half = result.beside
+    # The long flow is not complete at half the rate: the mean of those complete hardly grows.
+    assert (whole["own"], half["own"]) == (pytest.approx((2 + 2 + 10) / 3), pytest.approx(4))
+    assert (whole["same"], half["same"]) == (0, pytest.approx(-100))
+    # What is kept of the runs has the times of their flows.
+    again = study.reproduce(small, measured=tmp_path / "out" / "measured.jsonl")
+    assert again.beside[1]["same"] == half["same"]
 
 
 INCAST = {"label": "incast", "from": ["h1", "h2"], "to": "h0", "size": "200 KB"}

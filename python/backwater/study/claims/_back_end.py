@@ -2,16 +2,14 @@
 
 from __future__ import annotations
 
-import itertools
 from typing import TYPE_CHECKING
 
+from backwater.study.claims._sign_map import Cell, hangs_claims
 from backwater.study.claims.base import Claims, Finding, Numbers, reduction, with_interval
 from backwater.wording import share_text
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Mapping, Sequence
-
-    from backwater.study.claims.base import Place
 
 PFC, SFC, DCQCN = "pfc", "pfc+sfc", "pfc+dcqcn"
 BY_FLOW = "pfc+sfc, by flow"
@@ -92,60 +90,17 @@ def back_end_claims(of: Callable[[Numbers], str], quantity: str, seeded: str) ->
 def sign_map(
     claims: Claims,
     quantity: str,
-    choices: Mapping[str, tuple[str, str]],
+    choices: Mapping[str, tuple[str, ...]],
     case: Callable[[Sequence[str]], str],
 ) -> None:
-    """Add a claim `hangs-CHOICE` for each choice of a reading, and for what a source stops.
+    """Add the claims of a sign map of SFC's gain over PFC; `case` names the case of a cell.
 
-    A choice has two values, of which the first is the reading's. `case` returns the case of a cell
-    by one value of each choice.
-    """
-    axes = {**choices, "granularity": (SFC, BY_FLOW)}
-
-    def place(cell: Sequence[str]) -> Place:
-        return case(cell[:-1]), cell[-1]
-
-    for at, (choice, (first, second)) in enumerate(axes.items()):
-        cells = [cell for cell in itertools.product(*axes.values()) if cell[at] == first]
-        pairs = [(place(cell), place((*cell[:at], second, *cell[at + 1 :]))) for cell in cells]
-        _hangs_on(claims, choice, quantity, pairs)
-
-
-def _hangs_on(
-    claims: Claims, choice: str, quantity: str, pairs: Sequence[tuple[Place, Place]]
-) -> None:
-    """Add the claim `hangs-CHOICE`: the sign of SFC's gain differs with a choice of the reading.
-
-    Each pair has two cells of the sign map that differ in this choice alone. The sign hangs on it
-    if the 95 % interval of the reduction against PFC lies above zero in one cell of a pair, and
-    below zero in the other.
+    The last axis is what a source stops, its class or the flow.
     """
 
-    @claims.claim(f"hangs-{choice}")
-    def hangs(n: Numbers) -> Finding:
-        """In one cell SFC shortens the time, and in one that differs in this choice lengthens."""
-        found = [
-            [reduction(n, case, quantity, mechanism, PFC) for case, mechanism in pair]
-            for pair in pairs
-        ]
-        opposite = [
-            (pair, ends)
-            for pair, ends in zip(pairs, found, strict=True)
-            if max(one.low for one in ends) > 0 > min(one.high for one in ends)
-        ]
-        told = [
-            " and ".join(
-                f"{with_interval(one, ' %')} in {case}, {mechanism}"
-                for one, (case, mechanism) in zip(ends, pair, strict=True)
-            )
-            for pair, ends in opposite
-        ]
-        return Finding(
-            holds=bool(opposite),
-            value=len(opposite),
-            unit=f"of {len(pairs)} pairs",
-            detail="; ".join((f"{len(opposite)} of {len(pairs)} pairs have opposite signs", *told)),
-            cases="map",
-            mechanism=SFC,
-            seeds=min(one.n for pair in found for one in pair),
-        )
+    def cell(n: Numbers, values: Sequence[str]) -> Cell:
+        here = case(values[:-1])
+        spread = reduction(n, here, quantity, values[-1], PFC)
+        return Cell(f"{here}, {values[-1]}", spread)
+
+    hangs_claims(claims, {**choices, "granularity": (SFC, BY_FLOW)}, cell, SFC)

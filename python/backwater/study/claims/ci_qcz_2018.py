@@ -7,8 +7,10 @@ isolation does not change the marking.
 from __future__ import annotations
 
 from statistics import fmean
+from typing import TYPE_CHECKING
 
 from backwater.numbers.repeats import Spread
+from backwater.study.claims._sign_map import Cell, hangs_claims
 from backwater.study.claims.base import (
     Claims,
     Finding,
@@ -19,6 +21,9 @@ from backwater.study.claims.base import (
     with_interval,
 )
 
+if TYPE_CHECKING:
+    from collections.abc import Sequence
+
 NONE, LOCAL, ISOLATION = "none", "local", "isolation"
 MAIN, LOSSY, LOSSY_AT_FIRST = "main", "lossy", "lossy, 20 ms"
 QUEUES, WHOLE, LOST, SINGLE = "3 queues", "no CIM lost", (1, 10, 50), (1, 10)
@@ -27,10 +32,31 @@ SIZES = ("288 hosts", "578 hosts", "1152 hosts")
 
 CLAIMS = Claims()
 
+# The sign map: which flows, when a run ends, whose completion times count, what is marked.
+AXES = {
+    "group": ("elephants", "all"),
+    "end": ("arrivals to 5 ms", "arrivals to 10 ms", "arrivals to 20 ms", MAIN),
+    "flows": ("complete", "complete in both", "every flow, by its time so far"),
+    "marks": (ISOLATION, ISOLATION + EQUAL),
+}
+
 
 def _reduction(n: Numbers, quantity: str, case: str = MAIN, kind: str = "") -> Spread:
     """Return by how many % isolation is below none; `kind` is EQUAL for the control."""
     return reduction(n, case, quantity, ISOLATION + kind, NONE)
+
+
+def _cell(n: Numbers, values: Sequence[str]) -> Cell:
+    """Return a cell of the sign map, by one value of each of `AXES`."""
+    group, case, flows, mechanism = values
+    name = f"{case}, {mechanism}, {group}, {flows}"
+    if flows == "complete in both":
+        return Cell(name, Spread.of(n.samples(case, mechanism, f"same_{group}")))
+    quantity = f"done_{group}" if flows == "complete" else f"fct_{group}"
+    return Cell(name, reduction(n, case, quantity, mechanism, NONE))
+
+
+hangs_claims(CLAIMS, AXES, _cell, ISOLATION, apart=("group",))
 
 
 def _said(spread: Spread) -> str:
