@@ -578,6 +578,16 @@ pub enum LinkChoice {
     Index,
 }
 
+/// What a flow sends before the next flow of its class has a turn.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
+#[serde(rename_all = "kebab-case")]
+pub enum NicTurn {
+    /// One packet.
+    Packet,
+    /// All packets that it may send.
+    Message,
+}
+
 /// A host's network interface.
 #[parameters]
 #[derive(Clone, Debug, PartialEq)]
@@ -586,6 +596,10 @@ pub struct NicParams {
     /// the wire is free.
     #[param(default = 1, bounds = 1..=1024, source = "choice: the shortest")]
     pub tx_queue: u32,
+    /// What a flow sends before the next flow of its class has a turn: one `packet`, or its whole `message`. A flow that may not send, because
+    /// of a window or a rate, loses its turn.
+    #[param(default = NicTurn::Packet, source = "choice: round robin, as the ns-3 code of HPCC; message: first come, first served")]
+    pub turn: NicTurn,
     /// Packets that each of the 8 classes sends in its turn when several classes have packets to send; classes of weight 0 go before all
     /// others, the highest first. Absent: strict priority for all.
     #[param(

@@ -6,7 +6,7 @@ use backwater_derive::parameters;
 use backwater_engine::Time;
 use backwater_net::config::BufferPer;
 use backwater_net::hooks::{CheckCx, Claims, Finding, Ineffective, PauseStyle, PortShape, Profile};
-use backwater_net::packet::class_bits;
+use backwater_net::packet::{Class, class_bits};
 use backwater_net::{Bytes, Rate};
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
@@ -48,6 +48,16 @@ pub enum AtSource {
     Proxy,
     /// The source's ToR: it consumes the message and puts the packets that it names into an isolation queue; the host does not use SFC.
     Isolation,
+}
+
+/// The isolation queues of a ToR.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
+#[serde(rename_all = "kebab-case")]
+pub enum IsolationQueues {
+    /// One for each flow, or each (source, destination, class).
+    Each,
+    /// One for each class, which is paused as a whole.
+    One,
 }
 
 /// Isolation queues whose bytes `isolation_threshold` limits.
@@ -107,6 +117,10 @@ pub struct Params {
     /// Isolation queues that `isolation_threshold` counts: those of one `port` and class, or of the whole `switch`.
     #[param(default = IsolationPer::Port, source = "choice; SFC proxy contribution 2025 has one congestion queue at the source's ToR")]
     pub isolation_per: IsolationPer,
+    /// Isolation queues of a ToR: `each` flow, or (source, destination, class), has one; or all isolated traffic of a class shares `one`,
+    /// which is paused as a whole.
+    #[param(default = IsolationQueues::Each, source = "choice; SFC proxy contribution 2025 has one congestion queue at the source's ToR")]
+    pub isolation_queues: IsolationQueues,
     /// With isolation: rate at which each isolation queue releases its packets after a pause. Absent: as fast as the egress queue accepts
     /// them.
     #[param(symbol = "R", range = Rate(1_000_000).., source = "choice; SFC proxy contribution 2025 does not say how the congestion queue is served")]
@@ -118,6 +132,12 @@ pub struct Params {
         source = "SFC (Le et al., arXiv 2305.00538): caching near the source; off: choice, SFC-AIDC 2025 has none"
     )]
     pub cache: bool,
+    /// Priority that a proxy pauses for the DSCP in a message: one for each of the DSCPs 0, 8, 16, 24, 32, 40, 48 and 56.
+    #[param(
+        default = vec![0, 1, 2, 3, 4, 5, 6, 7], each = 0..=7, range_text = "8 of 0 to 7", source = "RFC 2474: class selectors; document 004 maps DSCP to priority",
+        why = "there is no such priority"
+    )]
+    pub dscp_priority: Vec<u8>,
     /// How a proxy signals pauses to the host: values as in `pfc.signal`; must equal it where PFC is on.
     #[param(default = Signal::Timed, source = "IEEE 802.3 annex 31D: timed")]
     pub signal: Signal,
@@ -152,6 +172,13 @@ impl Params {
         Params::default_classes()
     }
 
+    /// The priority of each class selector.
+    pub(super) fn priorities(&self) -> [Class; 8] {
+        std::array::from_fn(|selector| {
+            Class(self.dscp_priority.get(selector).map_or(selector as u8, |priority| *priority))
+        })
+    }
+
     /// Classes that may be paused, a bit each.
     pub(super) fn class_bits(&self) -> u8 {
         class_bits(&self.classes)
@@ -161,10 +188,12 @@ impl Params {
 /// Returns its effects on others and its needs.
 pub(super) fn profile(params: &Params) -> Profile {
     let (own, at_tor) = (params.class_bits(), params.at_source != AtSource::Host);
+    let mapped = params.classes.iter().map(|class| params.priorities()[usize::from(*class & 7)].0).collect::<Vec<u8>>();
+    let paused = if params.at_source == AtSource::Proxy { class_bits(&mapped) } else { own };
     Profile {
         // In an isolation queue a packet waits outside of its queue, and two queues of one flow would be served independently.
         claims: Claims { steering: params.at_source == AtSource::Isolation, ..Claims::NONE },
-        pauses: if at_tor { params.signal.by_frame(own.into()) } else { 0 },
+        pauses: if at_tor { params.signal.by_frame(paused.into()) } else { 0 },
         classes: own | class_bits(&[params.message_class]),
         longest_message: params.message_size,
         one_link: at_tor || params.cache,
@@ -184,6 +213,20 @@ pub(super) fn check(params: &Params, cx: &CheckCx<'_>) -> Vec<Finding> {
     if params.isolation_rate.is_some() && params.at_source != AtSource::Isolation {
         let reason = "isolation queues that could empty at a rate are only where at_source = \"isolation\"";
         findings.push(Finding::warning("isolation_rate", reason, "leave it out"));
+    }
+    if params.dscp_priority.len() != 8 {
+        let reason = format!("{:?} is not one priority for each of 8 DSCPs", params.dscp_priority);
+        findings.push(fatal("dscp_priority", reason, "the default is [0, 1, 2, 3, 4, 5, 6, 7]"));
+    } else if params.at_source == AtSource::Proxy {
+        let priorities = params.priorities();
+        let astray = params.classes.iter().find(|class| priorities[usize::from(**class)].0 != **class);
+        findings.extend(astray.map(|class| {
+            let (dscp, priority) = (class << 3, priorities[usize::from(*class)].0);
+            let reason = format!(
+                "a message with DSCP {dscp} pauses priority {priority}: what the host sends in class {class} goes on"
+            );
+            Finding::warning("dscp_priority", reason, &format!("entry {class} is the priority of DSCP {dscp}"))
+        }));
     }
     if params.at_source == AtSource::Proxy && params.granularity == Granularity::Flow {
         let reason = "a proxy pauses by PFC, which stops a class and not a flow".into();
@@ -248,7 +291,7 @@ pub(super) fn pause_style(params: &Params) -> Option<PauseStyle> {
 
 /// Parameters that these settings leave without effect.
 pub(super) fn ineffective(params: &Params) -> Vec<Ineffective> {
-    let of_isolation = ["isolation_threshold", "isolation_per", "isolation_rate"];
+    let of_isolation = ["isolation_threshold", "isolation_per", "isolation_queues", "isolation_rate"];
     let mut ineffective = match params.at_source {
         AtSource::Host => {
             Ineffective::all(&["signal", "quanta"], "at_source", "at_source = \"proxy\" or \"isolation\"")
@@ -257,6 +300,9 @@ pub(super) fn ineffective(params: &Params) -> Vec<Ineffective> {
     };
     if params.at_source != AtSource::Isolation {
         ineffective.extend(Ineffective::all(&of_isolation, "at_source", "at_source = \"isolation\""));
+    }
+    if params.at_source != AtSource::Proxy {
+        ineffective.extend(Ineffective::all(&["dscp_priority"], "at_source", "at_source = \"proxy\""));
     }
     if params.pause.is_some() && !params.resume {
         ineffective.extend(Ineffective::all(&["target"], "pause", "resume = true, or without pause"));

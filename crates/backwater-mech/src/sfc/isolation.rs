@@ -26,35 +26,39 @@
 //! for longer. **What bounds an isolation queue in time:** every message carries its pause time; a lost resume costs
 //! the rest of it.
 //!
+//! **One congestion queue** (`isolation_queues = "one"`) is the document's: all that messages name waits in one queue
+//! for each class. It is paused until the latest end of all its traffic and of all congested queues, and what it has
+//! taken stays in it until it is open and empty.
+//!
 //! # Not modelled
 //! - how a switch discovers which hosts need it: `sfc.at_source` names them
 //! - a limit of the number of isolation queues: memory is counted, isolation queues are not
 //!
 //! # Differences
-//! - The document has one congestion queue, which is paused as a whole. Here each flow or (source, destination, class) has an isolation
-//!   queue. So the end of one pause does not release what another queue still pauses.
+//! - The document has one congestion queue, which is paused as a whole: `isolation_queues = "one"`. By default each flow or (source,
+//!   destination, class) has an isolation queue. So the end of one pause does not release what another queue still pauses.
+//! - Without `isolation_rate` an open queue is first-in first-out for each uplink that its packets take, and not across uplinks.
 //! - By default the switch falls back to PFC by the sum over the isolation queues of the port's class, since PFC can
 //!   only stop a class of a port. No host takes the room of another. With `isolation_per = "switch"` the isolation
 //!   queues share one limit, like the document's one queue. Above it, a host whose packet arrives is paused.
 //! - `isolation_rate` counts bytes. If one of several uplinks is blocked, bytes that leave by the others count towards
 //!   the bytes still held back.
 
-use super::config::{Granularity, IsolationPer, Params};
+use super::config::{Granularity, IsolationPer, IsolationQueues, Params};
 use super::pause_ends::{Change, PauseEnds};
-use super::wire::Message;
+use super::wire::{Message, PointId};
 use backwater_engine::Time;
 use backwater_net::hooks::{Gate, IsolationQueue, PauseStyle, Place, SwitchCx, Token};
 use backwater_net::packet::{Class, FlowRef, HostId, Packet, Port};
 use backwater_net::{Bytes, Rate};
 use std::collections::BTreeMap;
 
-/// Packets that wait together: source, destination, class, and in flow mode the flow.
-type Key = (HostId, HostId, Class, Option<FlowRef>);
+/// What a message names: source, destination, class, and in flow mode the flow.
+type Traffic = (HostId, HostId, Class, Option<FlowRef>);
 
-#[derive(serde::Serialize, serde::Deserialize)]
+#[derive(Default, serde::Serialize, serde::Deserialize)]
 struct Isolated {
-    number: u32,
-    ends: PauseEnds,
+    ends: PauseEnds<(PointId, Traffic)>,
     /// a pause lasts, or its end has not been seen yet
     paused: bool,
     /// bytes that a pause has held back and that have not left yet
@@ -64,13 +68,9 @@ struct Isolated {
 }
 
 impl Isolated {
-    fn new(number: u32) -> Isolated {
-        Isolated { number, ends: PauseEnds::default(), paused: false, backlog: Bytes::ZERO, next: Time::ZERO }
-    }
-
     /// No pause lasts, and the isolation queue opens unless its next packet is not due.
-    fn discard_before(&mut self, cx: &mut SwitchCx<'_>) {
-        let isolation_queue = cx.isolation_queue(self.number);
+    fn discard_before(&mut self, cx: &mut SwitchCx<'_>, number: u32) {
+        let isolation_queue = cx.isolation_queue(number);
         if std::mem::take(&mut self.paused) {
             self.backlog = cx.seen().isolated_in(isolation_queue);
         }
@@ -85,6 +85,8 @@ pub(super) struct Isolation {
     #[state(same)]
     by_flow: bool,
     #[state(same)]
+    queues: IsolationQueues,
+    #[state(same)]
     per: IsolationPer,
     #[state(fixed)]
     threshold: Bytes,
@@ -94,7 +96,10 @@ pub(super) struct Isolation {
     rate: Option<Rate>,
     #[state(same)]
     style: PauseStyle,
-    isolation_queues: BTreeMap<Key, Isolated>,
+    /// the isolation queues by number
+    isolation_queues: BTreeMap<u32, Isolated>,
+    /// what messages have named, and the number of its isolation queue
+    named: BTreeMap<Traffic, u32>,
     /// number of the next isolation queue
     next: u32,
     /// classes of hosts that PFC pauses, because too much of them waits
@@ -105,12 +110,14 @@ impl Isolation {
     pub(super) fn new(params: &Params, max_frame: Bytes) -> Isolation {
         Isolation {
             by_flow: params.granularity == Granularity::Flow,
+            queues: params.isolation_queues,
             per: params.isolation_per,
             threshold: params.isolation_threshold,
             resume: params.isolation_threshold.saturating_sub(Bytes(2 * max_frame.0)),
             rate: params.isolation_rate,
             style: params.signal.style(params.quanta),
             isolation_queues: BTreeMap::new(),
+            named: BTreeMap::new(),
             next: 0,
             held_peers: Vec::new(),
         }
@@ -122,19 +129,24 @@ impl Isolation {
             return; // it has ended, and nothing of it waits
         }
         let now = cx.now();
-        self.isolation_queues.retain(|_, isolated| in_use(isolated, cx));
-        let key = (source, message.to, message.class, flow.filter(|_| self.by_flow));
-        let isolated = self.isolation_queues.entry(key).or_insert_with(|| {
-            self.next += 1;
-            Isolated::new(self.next)
+        self.isolation_queues.retain(|number, isolated| in_use(isolated, *number, cx));
+        self.named.retain(|_, number| self.isolation_queues.contains_key(number));
+        let traffic = (source, message.to, message.class, flow.filter(|_| self.by_flow));
+        let number = *self.named.entry(traffic).or_insert_with(|| match self.queues {
+            IsolationQueues::One => u32::from(message.class.0) + 1,
+            IsolationQueues::Each => {
+                self.next += 1;
+                self.next
+            }
         });
-        match isolated.ends.record(message.point, message.pause, now) {
+        let isolated = self.isolation_queues.entry(number).or_default();
+        match isolated.ends.record((message.point, traffic), message.pause, now) {
             Change::Until(end) => {
                 isolated.paused = true;
-                cx.shut(Gate::IsolationQueue(cx.isolation_queue(isolated.number)));
-                cx.arm(end, isolated.number);
+                cx.shut(Gate::IsolationQueue(cx.isolation_queue(number)));
+                cx.arm(end, number);
             }
-            Change::Lifted => isolated.discard_before(cx),
+            Change::Lifted => isolated.discard_before(cx, number),
             Change::Nothing => {}
         }
     }
@@ -142,22 +154,22 @@ impl Isolation {
     /// The pause of an isolation queue may have ended, or its next packet may be due.
     pub(super) fn on_timer(&mut self, cx: &mut SwitchCx<'_>, number: Token) {
         let now = cx.now();
-        if let Some(isolated) = self.isolation_queues.values_mut().find(|isolated| isolated.number == number)
+        if let Some(isolated) = self.isolation_queues.get_mut(&number)
             && isolated.ends.over(now)
         {
-            isolated.discard_before(cx);
+            isolated.discard_before(cx, number);
         }
     }
 
     /// The isolation queue in which a data packet waits, if it does.
     pub(super) fn divert(&mut self, cx: &mut SwitchCx<'_>, at: &Place, pkt: &Packet) -> Option<IsolationQueue> {
-        let key = self.key(pkt, at.class)?;
-        let isolated = self.isolation_queues.get(&key)?;
-        if !in_use(isolated, cx) {
-            self.isolation_queues.remove(&key);
+        let number = *self.named.get(&self.traffic(pkt, at.class)?)?;
+        if !in_use(self.isolation_queues.get(&number)?, number, cx) {
+            self.isolation_queues.remove(&number);
+            self.named.retain(|_, other| *other != number);
             return None;
         }
-        let isolation_queue = cx.isolation_queue(isolated.number);
+        let isolation_queue = cx.isolation_queue(number);
         let held = self.held(cx, at.ingress, at.class) + cx.seen().counted(pkt);
         // held + packet > Tf: fall back to PFC (SFC proxy contribution 2025).
         if held > self.threshold && !self.held_peers.contains(&(at.ingress, at.class)) {
@@ -197,18 +209,19 @@ impl Isolation {
 
     /// A packet that a pause had held back has left its isolation queue: the rest follows at `rate`.
     fn pace(&mut self, cx: &mut SwitchCx<'_>, at: &Place, pkt: &Packet, rate: Rate) {
-        let key = self.key(pkt, at.class);
-        let Some(isolated) = key.and_then(|key| self.isolation_queues.get_mut(&key)) else { return };
+        let traffic = self.traffic(pkt, at.class);
+        let Some(&number) = traffic.and_then(|traffic| self.named.get(&traffic)) else { return };
+        let Some(isolated) = self.isolation_queues.get_mut(&number) else { return };
         isolated.backlog = isolated.backlog.saturating_sub(cx.seen().counted(pkt));
         if isolated.backlog != Bytes::ZERO {
-            let gate = Gate::IsolationQueue(cx.isolation_queue(isolated.number));
+            let gate = Gate::IsolationQueue(cx.isolation_queue(number));
             isolated.next = cx.now().after(rate.time_for(pkt.bytes()));
             cx.shut(gate);
-            cx.arm(isolated.next, isolated.number);
+            cx.arm(isolated.next, number);
         }
     }
 
-    fn key(&self, pkt: &Packet, class: Class) -> Option<Key> {
+    fn traffic(&self, pkt: &Packet, class: Class) -> Option<Traffic> {
         Some((pkt.data()?.src, pkt.dst, class, self.by_flow.then_some(pkt.flow)))
     }
 
@@ -222,6 +235,6 @@ impl Isolation {
 }
 
 /// Returns whether an isolation queue is shut or still holds packets that arrived when it was.
-fn in_use(isolated: &Isolated, cx: &SwitchCx<'_>) -> bool {
-    !isolated.ends.over(cx.now()) || cx.seen().isolated_in(cx.isolation_queue(isolated.number)) != Bytes::ZERO
+fn in_use(isolated: &Isolated, number: u32, cx: &SwitchCx<'_>) -> bool {
+    !isolated.ends.over(cx.now()) || cx.seen().isolated_in(cx.isolation_queue(number)) != Bytes::ZERO
 }

@@ -61,7 +61,7 @@ use backwater_net::hooks::{
 };
 use backwater_net::occupancy::Occupancy;
 use backwater_net::packet::{Class, Control, FlowRef, HostId, Packet, Port};
-pub use config::{AtSource, Granularity, IsolationPer, Params, Points};
+pub use config::{AtSource, Granularity, IsolationPer, IsolationQueues, Params, Points};
 use congestion_point::CongestionPoint;
 use serde_json::{Map, Value};
 pub use source::EndStation;

@@ -1,11 +1,16 @@
 //! The ends of pauses by congested queues of one class of a host, or of one isolation queue.
 
-use super::wire::PointId;
 use backwater_engine::Time;
 
-/// The end of each queue's pause. A queue's newer message replaces its own time, never another queue's.
-#[derive(Default, serde::Serialize, serde::Deserialize)]
-pub(super) struct PauseEnds(Vec<(PointId, Time)>);
+/// The end of the pause of each `K`: a congested queue, or what it names. A newer message replaces its own time, never another's.
+#[derive(serde::Serialize, serde::Deserialize)]
+pub(super) struct PauseEnds<K>(Vec<(K, Time)>);
+
+impl<K> Default for PauseEnds<K> {
+    fn default() -> PauseEnds<K> {
+        PauseEnds(Vec::new())
+    }
+}
 
 /// The effect of a message.
 pub(super) enum Change {
@@ -17,9 +22,9 @@ pub(super) enum Change {
     Nothing,
 }
 
-impl PauseEnds {
+impl<K: PartialEq> PauseEnds<K> {
     /// Takes a message of `point`; a `pause` of zero resumes.
-    pub(super) fn record(&mut self, point: PointId, pause: Time, now: Time) -> Change {
+    pub(super) fn record(&mut self, point: K, pause: Time, now: Time) -> Change {
         self.0.retain(|(_, end)| *end > now);
         let before = self.0.len();
         self.0.retain(|(known, _)| *known != point);

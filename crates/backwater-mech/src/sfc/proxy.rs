@@ -5,8 +5,8 @@
 //!     hold the host's priority p by PFC until the latest end of all queues; resume it when none is left
 //! ```
 //!
-//! The mapping of DSCP to priority is that of the edge, for messages only. A host with k queues for one class ("CI on the NIC") has a DSCP
-//! and a priority for each; their traffic is one class here as everywhere. With a single queue, p is the class.
+//! The mapping of DSCP to priority (`dscp_priority`) is that of the edge, for messages only. A host with k queues for one class ("CI on the
+//! NIC") has a DSCP and a priority for each; their traffic is one class here as everywhere. With a single queue, p is the class by default.
 //!
 //! All pauses of the port share one state ([`SwitchCx::pause_peer`]): a resume of SFC does not end PFC's own pause of
 //! that link, and a resume of PFC does not end one of SFC.
@@ -19,7 +19,7 @@
 //!   later and shorter pause by another congested queue does not shorten a longer one. This is a choice.
 
 use super::pause_ends::{Change, PauseEnds};
-use super::wire::Message;
+use super::wire::{Message, PointId};
 use backwater_net::hooks::{PauseStyle, SwitchCx};
 use backwater_net::packet::{Class, Port};
 use std::collections::BTreeMap;
@@ -30,18 +30,21 @@ pub(super) struct Proxy {
     #[state(same)]
     style: PauseStyle,
     /// which queue pauses a host's priority until when
-    held: BTreeMap<(Port, Class), PauseEnds>,
+    held: BTreeMap<(Port, Class), PauseEnds<PointId>>,
+    /// the priority of each class selector
+    #[state(fixed)]
+    priorities: [Class; 8],
 }
 
 impl Proxy {
-    pub(super) fn new(style: PauseStyle) -> Proxy {
-        Proxy { style, held: BTreeMap::new() }
+    pub(super) fn new(style: PauseStyle, priorities: [Class; 8]) -> Proxy {
+        Proxy { style, held: BTreeMap::new(), priorities }
     }
 
     /// Acts on a message for the host at `port`.
     pub(super) fn take(&mut self, cx: &mut SwitchCx<'_>, port: Port, message: Message) {
         // SFC proxy contribution 2025: p = priority(DSCP).
-        let priority = message.dscp.priority();
+        let priority = self.priorities[usize::from(message.dscp.priority().0)];
         match self.held.entry((port, priority)).or_default().record(message.point, message.pause, cx.now()) {
             Change::Until(end) => cx.pause_queue(port, priority, end, self.style),
             Change::Lifted => cx.resume_queue(port, priority),

@@ -31,8 +31,12 @@ struct Tor {
 impl Tor {
     /// Hosts 0 to 3 at ports 0 to 3 of 100 Gb/s.
     fn new() -> Tor {
+        Tor::with(&params())
+    }
+
+    fn with(params: &Params) -> Tor {
         let bench = SwitchBench::new(&SwitchParams::default(), 4, Rate::gbps(100), 0);
-        let sfc = Sfc::switch(&params(), bench.shape()).expect("SFC acts at switches");
+        let sfc = Sfc::switch(params, bench.shape()).expect("SFC acts at switches");
         Tor { bench, sfc }
     }
 
@@ -63,6 +67,15 @@ fn held(port: u16, until: Time) -> Vec<SwitchAction> {
 
 fn released(port: u16) -> Vec<SwitchAction> {
     vec![SwitchAction::ResumeQueue(OWNER, Port(port), C3)]
+}
+
+/// Entry 3 is the priority of DSCP 24, the class selector of class 3.
+#[test]
+fn a_written_table_maps_the_dscp_to_the_priority() {
+    let mut tor = Tor::with(&Params { dscp_priority: vec![0, 1, 2, 5, 4, 3, 6, 7], ..params() });
+    let (fate, actions) = tor.message(0, FAR, Time::us(64));
+    let paused = SwitchAction::PauseQueue(OWNER, Port(0), Class(5), Time::us(64), TIMED);
+    assert_eq!((fate, actions), (Fate::Consumed, vec![paused]));
 }
 
 #[test]

@@ -3,7 +3,7 @@
 
 use super::config::Params;
 use super::pause_ends::{Change, PauseEnds};
-use super::wire::Message;
+use super::wire::{Message, PointId};
 use crate::mac_control::Receiver;
 use backwater_engine::Time;
 use backwater_net::hooks::{Fate, LinkCx, LinkSide, NicCx, NicGate, NicShape, NicSide, Token};
@@ -19,7 +19,7 @@ const MESSAGES: Token = CLASSES as Token;
 #[derive(backwater_derive::State)]
 pub struct EndStation {
     /// shut gates, with the end that each congested queue requests
-    paused: Vec<(NicGate, PauseEnds)>,
+    paused: Vec<(NicGate, PauseEnds<PointId>)>,
     /// of priorities whose PFC frames are obeyed
     #[state(within)]
     pauses: Receiver,

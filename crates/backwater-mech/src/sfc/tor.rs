@@ -38,7 +38,7 @@ impl Tor {
     pub(super) fn new(params: &Params, shape: &SwitchShape) -> Tor {
         let actor = match params.at_source {
             AtSource::Host => Actor::Host { class: Class(params.message_class), size: params.message_size.0 as u32 },
-            AtSource::Proxy => Actor::Proxy(Proxy::new(params.signal.style(params.quanta))),
+            AtSource::Proxy => Actor::Proxy(Proxy::new(params.signal.style(params.quanta), params.priorities())),
             AtSource::Isolation => Actor::Isolation(Isolation::new(params, shape.max_frame)),
         };
         let watches = params.cache || params.at_source == AtSource::Isolation;

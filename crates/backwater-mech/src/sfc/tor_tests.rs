@@ -133,6 +133,32 @@ fn a_lane_opens_when_the_last_queue_lets_go() {
     assert_eq!((tor.held(0, 0, 9), tor.held(0, 1, 8)), (None, Some(2)));
 }
 
+/// Document 004: the congestion queue at the source's ToR is paused as a whole.
+#[test]
+fn one_queue_is_shut_until_the_last_of_its_traffic_may_go() {
+    let mut tor = Tor::new(&Params { isolation_queues: IsolationQueues::One, ..params() });
+    let number = 4;
+    assert_eq!(tor.message(0, 0, 9, FAR, Time::us(64)), shut(number, Time::us(64)), "the queue of class 3");
+    assert_eq!(tor.held(1, 1, 8), None, "no message has named it");
+    assert_eq!(tor.message(1, 1, 8, OTHER, Time::us(90)), shut(number, Time::us(90)), "another source and destination");
+    assert_eq!((tor.held(0, 0, 9), tor.held(1, 1, 8)), (Some(number), Some(number)));
+    tor.bench.now = Time::us(70);
+    assert_eq!(tor.timer(number), [], "the first pause is over, and the queue is paused as a whole");
+    assert_eq!(tor.held(0, 0, 9), Some(number), "what was named first still waits");
+    assert_eq!(tor.message(1, 1, 8, OTHER, Time::ZERO), opened(number));
+    assert_eq!((tor.held(0, 0, 9), tor.held(1, 1, 8)), (None, None), "open and empty: all are released");
+}
+
+/// Two pauses by one congested queue end one by one.
+#[test]
+fn a_resume_of_one_source_leaves_the_pause_of_another() {
+    let mut tor = Tor::new(&Params { isolation_queues: IsolationQueues::One, ..params() });
+    tor.message(0, 0, 9, FAR, Time::us(64));
+    tor.message(1, 1, 9, FAR, Time::us(90));
+    assert_eq!(tor.message(1, 1, 9, FAR, Time::ZERO), shut(4, Time::us(64)));
+    assert_eq!(tor.message(0, 0, 9, FAR, Time::ZERO), opened(4));
+}
+
 #[test]
 fn by_flow_only_the_flow_waits() {
     let mut tor = Tor::new(&Params { granularity: Granularity::Flow, ..params() });

@@ -7,7 +7,7 @@ use backwater_mech::ci::CeMarking;
 use backwater_mech::mac_control::{Counter, Signal};
 use backwater_mech::pfc::{Threshold, headroom};
 use backwater_mech::registry::Config;
-use backwater_mech::sfc::{AtSource, Granularity, Points};
+use backwater_mech::sfc::{AtSource, Granularity, IsolationQueues, Points};
 use backwater_mech::stack::Scoped;
 use backwater_mech::{bcn, ci, dcqcn, dctcp, flowlet, hpcc, qcn, spray, swift, timely};
 use backwater_net::config::{
@@ -211,6 +211,7 @@ struct Sources {
     at: AtSource,
     isolation_threshold: u64,
     isolation_rate: Option<u64>,
+    isolation_queues: IsolationQueues,
     cache: bool,
 }
 
@@ -218,10 +219,11 @@ fn sources() -> impl Strategy<Value = Sources> {
     let at = select(vec![AtSource::Host, AtSource::Proxy, AtSource::Isolation, AtSource::Isolation]);
     let threshold = select(vec![0u64, 3_000, 20_000, 1_000_000]);
     let rate = select(vec![None, Some(2), Some(40)]);
-    (any::<(bool, bool, bool)>(), at, threshold, rate, any::<bool>()).prop_map(
-        |((resume, by_flow, computed), at, isolation_threshold, isolation_rate, cache)| {
+    let queues = select(vec![IsolationQueues::Each, IsolationQueues::One]);
+    (any::<(bool, bool, bool)>(), at, threshold, rate, queues, any::<bool>()).prop_map(
+        |((resume, by_flow, computed), at, isolation_threshold, isolation_rate, isolation_queues, cache)| {
             let by_flow = by_flow && at != AtSource::Proxy;
-            Sources { resume, by_flow, computed, at, isolation_threshold, isolation_rate, cache }
+            Sources { resume, by_flow, computed, at, isolation_threshold, isolation_rate, isolation_queues, cache }
         },
     )
 }
@@ -425,6 +427,7 @@ fn mechanisms(pausing: Pausing, extras: Extras) -> Config {
         }
         (params.at_source, params.isolation_threshold) = (drawn.at, Bytes(drawn.isolation_threshold));
         params.isolation_rate = drawn.isolation_rate.map(Rate::gbps);
+        params.isolation_queues = drawn.isolation_queues;
         if drawn.at != AtSource::Host {
             // One port signals in one way.
             params.signal = signal_of(pausing);

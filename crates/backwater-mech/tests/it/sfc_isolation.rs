@@ -5,7 +5,7 @@ use backwater_engine::Time;
 use backwater_mech::dcqcn;
 use backwater_mech::mac_control::Signal;
 use backwater_mech::registry::Config;
-use backwater_mech::sfc::{AtSource, Granularity, PAUSE, Params, RESUME};
+use backwater_mech::sfc::{AtSource, Granularity, IsolationQueues, PAUSE, Params, RESUME};
 use backwater_mech::stack::{At, Select};
 use backwater_net::config::{Architecture, BufferPer, LatencyAt, ReleaseAt};
 use backwater_net::packet::{Class, HostId};
@@ -89,11 +89,13 @@ fn no_packet_passes_another() {
     for architecture in ARCHITECTURES {
         for latency_at in LATENCIES {
             for release_at in [ReleaseAt::Start, ReleaseAt::End] {
-                for (granularity, threshold, pause, rate) in [
-                    (Granularity::Class, 2_000_000, 1, None),
-                    (Granularity::Class, 2_000_000, 5, Some(Rate::gbps(20))),
-                    (Granularity::Flow, 60_000, 3, Some(Rate::gbps(100))),
-                    (Granularity::Flow, 0, 7, None),
+                for (granularity, threshold, pause, rate, queues) in [
+                    (Granularity::Class, 2_000_000, 1, None, IsolationQueues::Each),
+                    (Granularity::Class, 2_000_000, 5, Some(Rate::gbps(20)), IsolationQueues::Each),
+                    (Granularity::Flow, 60_000, 3, Some(Rate::gbps(100)), IsolationQueues::Each),
+                    (Granularity::Flow, 0, 7, None, IsolationQueues::Each),
+                    (Granularity::Class, 2_000_000, 5, None, IsolationQueues::One),
+                    (Granularity::Flow, 60_000, 3, Some(Rate::gbps(100)), IsolationQueues::One),
                 ] {
                     let mut bench = mixed(AtSource::Isolation);
                     bench.flow(8, 0, 300_000).start = Time::us(20);
@@ -102,9 +104,10 @@ fn no_packet_passes_another() {
                     bench.switch.buffer_per = BufferPer::Switch;
                     let sfc = params(&mut bench);
                     (sfc.granularity, sfc.isolation_threshold) = (granularity, Bytes(threshold));
-                    (sfc.pause, sfc.isolation_rate) = (Some(Time::us(pause)), rate);
+                    (sfc.pause, sfc.isolation_rate, sfc.isolation_queues) = (Some(Time::us(pause)), rate, queues);
                     let out = bench.run();
-                    let case = format!("{architecture:?} {latency_at:?} {release_at:?} {granularity:?} {rate:?}");
+                    let case =
+                        format!("{architecture:?} {latency_at:?} {release_at:?} {granularity:?} {rate:?} {queues:?}");
                     assert_eq!(out.unrest, Vec::<String>::new(), "{case}");
                     assert_eq!(out.progress.flows_active, 0, "{case}");
                     let frames = held(&bench, &out, "leaf1").frames;

@@ -1,6 +1,7 @@
 //! Sending: flows take turns, as far as gates, pacing and windows allow.
 
 use super::{Interface, PORT};
+use crate::config::NicTurn;
 use crate::model::event::{Event, controller_order};
 use crate::model::hooks::{FlowCx, FlowHooks, FlowSide, LinkHooks, MechanismId, NicSide, Turn, Unsent};
 use crate::model::host::flow::{Controller, NO_CONTROLLER, NO_FLOW, Status};
@@ -316,7 +317,9 @@ impl<N: NicSide, F: FlowSide> NodeCx<'_, Interface<'_, N, F>> {
         if special {
             self.send_watched(controller, slot, ix);
         }
-        if more {
+        if more && self.world.rules.nic.turn == NicTurn::Message {
+            self.node.return_turn(slot);
+        } else if more {
             self.node.line_up(slot);
         } else {
             self.node.sending_mut(slot as usize).status = Status::Idle;

@@ -297,7 +297,7 @@ impl<'a, N, F> Interface<'a, N, F> {
         first.map(|first| std::iter::successors(Some(first), behind).count() as u32).sum()
     }
 
-    /// The flow that had the turn has not sent: it keeps its turn.
+    /// The flow that had the turn keeps it.
     #[cold]
     pub fn return_turn(&mut self, slot: u32) {
         let class = self.sending(slot as usize).class;

@@ -1,6 +1,7 @@
 //! Turns of control and data at a host's interface (`nic.control_turns`): the order in which frames leave it.
 
 use super::*;
+use crate::config::NicTurn;
 
 /// A host whose interface gives control so many turns to one of data.
 fn with_turns(turns: u32) -> Lone<LoneHost> {
@@ -126,4 +127,20 @@ fn a_turn_of_data_that_may_not_start_is_control_s() {
     host.run();
     // d0 is made in the turn after a1 and may not start; once refused, it waits for the wire until five others have left.
     assert_eq!(host.order(), "a0 a1 a2 a3 a4 a5 d0 a6 d1 a7 a8");
+}
+
+/// Two flows of three packets each. The first has its second packet ready before the other begins; then they alternate, or the second
+/// waits for the first to end.
+#[test]
+fn a_turn_is_a_packet_or_a_message() {
+    for (turn, order) in [(NicTurn::Packet, "d0 d1 d0 d2 d1 d2"), (NicTurn::Message, "d0 d1 d2 d0 d1 d2")] {
+        let nic = NicParams { turn, ..NicParams::default() };
+        let mut host = host(AckParams::default(), TransportParams::default(), nic);
+        let flows = [host.flow(0, 3, 3), host.flow(0, 3, 3)];
+        for slot in flows {
+            host.begin(slot);
+        }
+        host.run();
+        assert_eq!(host.order(), order, "{turn:?}");
+    }
 }
