@@ -10,6 +10,7 @@ from typing import Annotated
 
 import typer
 
+from backwater.captures import SUFFIXES
 from backwater.cli.arguments import Force
 from backwater.cli.figures import Theme
 from backwater.cli.output import message
@@ -22,7 +23,7 @@ _LIBRARIES = {".pptx": "pptx", ".pdf": "pypdf"}
 
 
 def deck(
-    target: Annotated[str, typer.Argument(help="A result directory.", metavar="DIR")],
+    target: Annotated[str, typer.Argument(help="A result directory, or a capture.", metavar="DIR")],
     output: Annotated[
         str,
         typer.Option(
@@ -34,8 +35,8 @@ def deck(
         typer.Option(
             "--only",
             metavar="NAME",
-            help="A study's figure, `table` or `claims`, in place of all slides; may be given more "
-            "than once.",
+            help="A study's figure, `table` or `claims`, or a capture's kind of message, in place "
+            "of all slides; may be given more than once.",
         ),
     ] = None,
     theme: Theme = None,
@@ -44,9 +45,9 @@ def deck(
     """Make slides of results: set-up, assumptions, tables, figures, differences, commands.
 
     DIR is a directory that `run --out`, `run --seeds --out`, `compare --out`, `sweep --out` or
-    `reproduce --out` wrote. Each figure has one sentence, formed of the numbers that it shows. Text
-    and tables can be edited. The same results give the same file. Needs the extra `deck`
-    (python-pptx, pypdf).
+    `reproduce --out` wrote, or a capture: then the slides show its messages. Each figure has one
+    sentence, formed of the numbers that it shows. Text and tables can be edited. The same results
+    give the same file. Needs the extra `deck` (python-pptx, pypdf).
     """
     from backwater.optional_dependencies import needed
     from backwater.plot.shades import LIGHT, THEMES
@@ -87,6 +88,8 @@ def _see(folder: Path) -> None:
     from backwater import study
     from backwater.results import check_no_results, manifest_at, present
 
+    if folder.suffix.lower() in SUFFIXES and folder.is_file():
+        return
     if present(folder) or folder.is_dir():
         manifest_at(folder)
         return

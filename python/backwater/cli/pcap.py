@@ -12,12 +12,13 @@ from typing import Annotated, Any
 import typer
 
 from backwater import _core
+from backwater.captures import KINDS, PLAIN, read
 from backwater.cli.arguments import Json
 from backwater.cli.capture import parts
 from backwater.cli.output import message, put, write_json
 from backwater.cli.targets import Kind, writable
 from backwater.errors import InputError, ResultError
-from backwater.files import regular, temporary_directory, write_file
+from backwater.files import temporary_directory, write_file
 from backwater.wording import visible
 
 app = typer.Typer(
@@ -25,13 +26,6 @@ app = typer.Typer(
     no_args_is_help=True,
 )
 
-# The names that `Message::name` of the crate backwater-wire returns.
-KINDS = (
-    *("data", "ack", "pause", "pfc", "cnm", "cim", "sfcm", "sfc_pause", "bcn", "lldp", "cnp"),
-    *("uet", "other", "broken"),
-)
-# Most frames of a capture are of these kinds: they are counted, and shown only on request.
-PLAIN = ("data", "ack", "other")
 # Groups of kinds; `control` is that of a capture's filter, and broken frames.
 GROUPS = {"all": KINDS, "control": tuple(name for name in KINDS if name not in ("data", "ack"))}
 ASKED = f"{', '.join(KINDS)}; control (all but data and ack); all"
@@ -101,7 +95,7 @@ def show_file(
         if item["kind"] in wanted and (keep is None or len(frames) < keep):
             frames.append(item)
 
-    _read(file, take, numbers)
+    read(file, take, numbers)
     if json is not None:
         write_json(
             json, {"file": file, "kinds": dict(kinds), "frames": frames, "problems": problems}
@@ -140,23 +134,6 @@ def _number(option: str, text: str | None, least: int) -> int | None:
     return number
 
 
-def _read(
-    file: str, take: Callable[[dict[str, Any]], None], numbers: Mapping[str, int | None]
-) -> None:
-    try:
-        # If the file cannot be opened, this raises the system's own error.
-        regular(file).open("rb").close()
-        _core.read_capture(file, take, **numbers)
-    except ValueError as error:
-        raise InputError(
-            f"{file}: {error}", "captures are pcapng or pcap files, not compressed"
-        ) from None
-    except OSError as error:
-        raise InputError(
-            f"{file}: cannot be read: {error.strerror or error}", "name a capture"
-        ) from None
-
-
 class _Read(Exception):  # noqa: N818 - it ends no command
     """Ends the reading of a capture."""
 
@@ -168,7 +145,7 @@ def _check_capture(file: str, numbers: Mapping[str, int | None]) -> None:
         raise _Read
 
     with contextlib.suppress(_Read):
-        _read(file, stop, numbers)
+        read(file, stop, numbers)
 
 
 COLUMNS = ("frame", "time us", "interface", "", "kind", "from", "to", "says")

@@ -11,6 +11,8 @@ from __future__ import annotations
 from pathlib import Path
 from typing import TYPE_CHECKING
 
+from backwater.captures import SUFFIXES
+from backwater.deck.capture import of_capture
 from backwater.deck.compare import of_comparison
 from backwater.deck.content import Pen, of_run, of_series, opening
 from backwater.deck.layout import foot
@@ -32,6 +34,7 @@ if TYPE_CHECKING:
     import os
     from collections.abc import Callable, Sequence
 
+    from backwater.deck.content import Talk
     from backwater.running import Progress
 
 __all__ = ["KINDS", "Deck", "octets", "of"]
@@ -47,14 +50,17 @@ def of(
 ) -> Deck:
     """Make slides of a result directory: a run, repeated runs, a comparison, a study, or a sweep.
 
-    `theme` is one of light, dark, print. For figures over time, runs of a study or comparison are
-    repeated with samples, into the directory. `only`: the figures of a study, `table` or `claims`
-    whose slides are wanted; by default all. Raises `ResultError` if the directory holds no such
+    `directory` may also be a capture, whose messages are then shown. `theme` is one of light, dark,
+    print. For figures over time, runs of a study or comparison are repeated with samples, into the
+    directory. `only`: the figures of a study, `table` or `claims`, or the kinds of messages, whose
+    slides are wanted; by default all. Raises `ResultError` if the directory holds no such
     results, and `InputError` for another theme or figure.
     """
     if theme not in THEMES:
         raise InputError(f"theme {theme}: no such theme", f"one of {', '.join(THEMES)}")
     path = Path(directory)
+    if path.suffix.lower() in SUFFIXES and path.is_file():
+        return _deck(of_capture(path, only), theme)
     manifest = manifest_at(path, RUN, SEEDS, STUDY, COMPARISON, SWEEP)
     if only and manifest["kind"] != STUDY:
         raise InputError(f"--only {only[0]}: {path} is no study", "leave it out: all slides")
@@ -72,6 +78,10 @@ def of(
                 talk = of_run(load_run(path), pen)
             else:
                 talk = of_series(load_series(path), pen)
+    return _deck(talk, theme)
+
+
+def _deck(talk: Talk, theme: str) -> Deck:
     line = f"{talk.title} · {talk.made_by}" + (f" · {talk.when:%Y-%m-%d}" if talk.dated else "")
     slides = [opening(talk), *talk.slides]
     numbered = [slides[0], *(foot(one, n, line) for n, one in enumerate(slides[1:], 2))]
