@@ -53,7 +53,7 @@ use backwater_net::packet::{Class, FlowRef, HostId, Packet, Port};
 use backwater_net::{Bytes, Rate};
 use std::collections::BTreeMap;
 
-/// What a message names: source, destination, class, and in flow mode the flow.
+/// Traffic that a message names: source, destination, class, and in flow mode the flow.
 type Traffic = (HostId, HostId, Class, Option<FlowRef>);
 
 #[derive(Default, serde::Serialize, serde::Deserialize)]
@@ -98,7 +98,7 @@ pub(super) struct Isolation {
     style: PauseStyle,
     /// the isolation queues by number
     isolation_queues: BTreeMap<u32, Isolated>,
-    /// what messages have named, and the number of its isolation queue
+    /// the traffic that messages have named, and the number of its isolation queue
     named: BTreeMap<Traffic, u32>,
     /// number of the next isolation queue
     next: u32,
