@@ -597,7 +597,7 @@ pub struct NicParams {
     #[param(default = 1, bounds = 1..=1024, source = "choice: the shortest")]
     pub tx_queue: u32,
     /// What a flow sends before the next flow of its class has a turn: one `packet`, or its whole `message`. A flow that may not send, because
-    /// of a window or a rate, loses its turn.
+    /// of a window, a rate or a pause, loses its turn.
     #[param(default = NicTurn::Packet, source = "choice: round robin, as the ns-3 code of HPCC; message: first come, first served")]
     pub turn: NicTurn,
     /// Packets that each of the 8 classes sends in its turn when several classes have packets to send; classes of weight 0 go before all

@@ -20,6 +20,8 @@ if TYPE_CHECKING:
     from collections.abc import Mapping, Sequence
     from pathlib import Path
 
+MOST_PROBLEMS = 3
+"""Most places where a capture could not be read that the first slide names."""
 Form = tuple[str, str, int]
 """A kind, what carries it, and its length in octets."""
 
@@ -27,17 +29,21 @@ Form = tuple[str, str, int]
 def of_capture(file: Path, only: Sequence[str] = ()) -> Talk:
     """Return the content of a deck of a capture, with a slide for each kind of message.
 
-    `only`: these kinds, in this order; by default all but data and acknowledgements. Raises
+    `only`: these kinds, in this order; by default all but data, acknowledgements and UET. Raises
     `InputError` for a kind that the capture does not have.
     """
     first: dict[Form, dict[str, Any]] = {}
     forms: Counter[Form] = Counter()
     kinds: Counter[str] = Counter()
+    problems: list[str] = []
 
     def take(frame: dict[str, Any]) -> None:
-        kind = frame.get("kind", "broken")
+        if "kind" not in frame:
+            problems.append(f"Octet {frame['offset']}: {frame['reason']}.")
+            return
+        kind = frame["kind"]
         kinds[kind] += 1
-        if kind in only or (not only and kind not in (*PLAIN, "broken")):
+        if kind in only or (not only and kind not in (*PLAIN, "uet", "broken")):
             form = (kind, _carrier(frame), frame["length_bytes"])
             forms[form] += 1
             first.setdefault(form, frame)
@@ -47,15 +53,15 @@ def of_capture(file: Path, only: Sequence[str] = ()) -> Talk:
         if name not in kinds:
             there = ", ".join(kinds) or "nothing"
             raise InputError(f"--only {name}: not in {file}", f"the capture has {there}")
-    wanted = only or [name for name in KINDS if any(kind == name for kind, _, _ in forms)]
+    wanted = only or [name for name in KINDS if any(form[0] == name for form in forms)]
     if not wanted:
         raise InputError(f"{file}: has no message", "its frames are data and acknowledgements")
     ordered = sorted(forms, key=lambda form: (wanted.index(form[0]), form[2]))
     slides = layout.table("table", "Messages by format", _formats(ordered, forms), _lead(ordered))
     for name in wanted:
-        # The longest form has all fields.
-        form = max((form for form in ordered if form[0] == name), key=lambda form: form[2])
-        lead = f"{form[2]} octets, carried by {form[1]}; the first such frame of the capture."
+        own = (form for form in ordered if form[0] == name)
+        form = max(own, key=lambda form: len(first[form]["fields"]))
+        lead = f"{form[2]} octets, carried by {form[1]}: the form with most fields."
         slides += layout.table("table", f"Fields of {name}", _fields(first[form]), lead)
     names = "".join(f" --only {name}" for name in only)
     place = shlex.quote(str(file))
@@ -65,7 +71,8 @@ def of_capture(file: Path, only: Sequence[str] = ()) -> Talk:
     )
     facts = [f"{many(kinds.total(), 'frame')}; {many(sum(forms.values()), 'message')} shown."]
     made = made_by(_core.version())
-    return Talk(f"Messages in {file.name}", facts, slides, made, EPOCH, False)
+    title = f"Messages in {file.name}"
+    return Talk(title, facts, slides, made, EPOCH, False, problems[:MOST_PROBLEMS])
 
 
 def _carrier(frame: Mapping[str, Any]) -> str:
@@ -88,8 +95,8 @@ def _lead(ordered: Sequence[Form]) -> str:
     if shortest[2] == longest[2]:
         return f"All messages have {longest[2]} octets."
     return (
-        f"{shortest[0]} is the shortest with {shortest[2]} octets, {longest[0]} the longest with "
-        f"{longest[2]}."
+        f"The shortest message has {shortest[2]} octets ({shortest[0]}), the longest "
+        f"{longest[2]} ({longest[0]})."
     )
 
 

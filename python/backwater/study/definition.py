@@ -357,11 +357,15 @@ def _study(folder: Path, file: StudyFile, published: PublishedFile) -> Study:
         if name not in study.mechanisms:
             raise InputError(f"{folder}: [null] names no mechanism of the study: {name!r}")
     for measure in study.measures:
-        if measure.against not in (None, *study.mechanisms):
-            raise InputError(f"{folder}: there is no mechanism {measure.against!r}")
+        if measure.against is not None and measure.against not in study.mechanisms:
+            reason = f"{folder}: measure {measure.name}: there is no mechanism {measure.against!r}"
+            raise InputError(reason, meant(measure.against, list(study.mechanisms), "there are"))
     for number in study.numbers:
         study.case(number.case)
-        study.measure(number.quantity)
+        measure = study.measure(number.quantity)
+        if measure.against is not None and number.against is not None:
+            reason = f"{folder}: {number.quantity} is a reduction already"
+            raise InputError(reason, "leave out `against` of the published row")
         for mechanism in (number.mechanism, number.against):
             if mechanism is not None and mechanism not in study.mechanisms:
                 raise InputError(f"{folder}: there is no mechanism {mechanism!r}")
@@ -373,6 +377,7 @@ def _measure(entry: dict[str, Any]) -> Measure:
     parameters = {key: value for key, value in entry.items() if key not in known}
     against = entry.get("against")
     if against is not None:
+        _check_against(entry)
         parameters |= {"unfinished": "omit", "each": True}
     measures.check(entry["kind"], parameters)
     kind = measures.named(entry["kind"])
@@ -390,6 +395,17 @@ def _measure(entry: dict[str, Any]) -> Measure:
         counts=kind.counts,
         against=against,
     )
+
+
+def _check_against(entry: dict[str, Any]) -> None:
+    """Raise `InputError` for a measure against a mechanism that says what that already decides."""
+    name = f"measure {entry['name']}: against = {entry['against']!r}"
+    if entry["kind"] != "message_time":
+        raise InputError(f"{name} with kind = {entry['kind']!r}", "it takes kind = message_time")
+    for key in ("of", "unfinished", "each", "unit"):
+        if key in entry:
+            hint = "it is a reduction of the mean in %, of flows that are complete in both runs"
+            raise InputError(f"{name} with {key} = {entry[key]!r}", hint)
 
 
 def _seeds(folder: Path, text: str | None) -> tuple[int, ...]:

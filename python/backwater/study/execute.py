@@ -337,7 +337,7 @@ def execute(
         if measure.against is None or here.problem is not None:
             return here
         other = replace(key, mechanism=measure.against)
-        if other not in plan.points:
+        if other not in plan.points or other in plan.refused:
             return Sample((), f"{measure.against} is not run here")
         there = _sample([outcomes[n] for n in plan.points[other]], measure.name)
         return here.same_flows_as(there)

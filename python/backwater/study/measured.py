@@ -1,6 +1,7 @@
 """Readings of each run of a study, kept as soon as the run has ended: one line of JSON for each.
 
-A study of hundreds of large runs takes hours and gigabytes; its numbers take a kilobyte a run.
+A study of hundreds of large runs takes hours and gigabytes; its numbers take kilobytes a
+run, and more if a measure compares the flows of two runs.
 `measured.jsonl` in the study's directory holds them, and `reproduce` does not measure these runs
 again. `reproduce --measured FILE` resumes a study without its runs: on another machine, or after
 they were removed. A line has these entries:

@@ -130,7 +130,8 @@ def _number_row(plan: Plan, number: Number, points: dict[Key, Point]) -> Row:
     keys = [Key(number.case, name, TABLE) for name in (number.mechanism, number.against) if name]
     basis = _basis(plan, keys, number.first)
     # Every measure is 0 or more; a reduction may be negative.
-    least = 0.0 if number.against is None else float("-inf")
+    reduces = measure.against is not None or number.against is not None
+    least = float("-inf") if reduces else 0.0
     lies = None if sample.problem else interval(sample.values, number.over, number.runs, least)
     null = study.null.get(number.mechanism)
     without = None if null is None else _measured(points, number, null)

@@ -50,13 +50,22 @@ def test_each_kind_has_its_fields(sample: Path) -> None:
     assert (sfcm["stops"], sfcm["pause ns"], sfcm["by proxy"]) == ("class", "100001", "no")
     boxes = [part for part in slides.slides[1].parts if isinstance(part, Text)]
     texts = [text for box in boxes for text in box.paragraphs]
-    assert "sfc_pause is the shortest with 60 octets, sfcm the longest with 112." in texts
+    assert "The shortest message has 60 octets (sfc_pause), the longest 112 (sfcm)." in texts
 
 
 def test_data_are_no_messages(sample: Path) -> None:
     kinds = {row[0] for row in rows(deck.of(sample), "Messages by format")}
     assert {"pause", "pfc", "cnp", "cnm", "cim", "sfcm", "bcn", "lldp"} <= kinds
     assert not kinds & {"data", "ack", "other"}
+
+
+def test_a_capture_that_is_cut_off_says_so(sample: Path, tmp_path: Path) -> None:
+    cut = tmp_path / "cut.pcapng"
+    cut.write_bytes(sample.read_bytes()[:-10])
+    slides = deck.of(cut, only=("pfc",))
+    assert any(text.startswith("Octet ") for text in slides.failed)
+    with pytest.raises(InputError, match="--only broken: not in"):
+        deck.of(cut, only=("broken",))
 
 
 def test_a_kind_that_is_not_there_is_named(sample: Path, tmp_path: Path) -> None:

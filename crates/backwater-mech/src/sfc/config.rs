@@ -132,7 +132,8 @@ pub struct Params {
         source = "SFC (Le et al., arXiv 2305.00538): caching near the source; off: choice, SFC-AIDC 2025 has none"
     )]
     pub cache: bool,
-    /// Priority that a proxy pauses for the DSCP in a message: one for each of the DSCPs 0, 8, 16, 24, 32, 40, 48 and 56.
+    /// Priority that a proxy pauses for the DSCP in a message: one for each of the DSCPs 0, 8, 16, 24, 32, 40, 48 and 56. Hosts send class k
+    /// with DSCP 8 k, so another table pauses other traffic.
     #[param(
         default = vec![0, 1, 2, 3, 4, 5, 6, 7], each = 0..=7, range_text = "8 of 0 to 7", source = "RFC 2474: class selectors; document 004 maps DSCP to priority",
         why = "there is no such priority"
@@ -179,7 +180,16 @@ impl Params {
         })
     }
 
-    /// Classes that may be paused, a bit each.
+    /// Classes of a host that its ToR may pause, a bit each.
+    pub(super) fn paused_bits(&self) -> u8 {
+        if self.at_source != AtSource::Proxy {
+            return self.class_bits();
+        }
+        let mapped = self.classes.iter().map(|class| self.priorities()[usize::from(*class & 7)].0);
+        class_bits(&mapped.collect::<Vec<u8>>())
+    }
+
+    /// Classes whose packets may cause a message, a bit each.
     pub(super) fn class_bits(&self) -> u8 {
         class_bits(&self.classes)
     }
@@ -188,8 +198,7 @@ impl Params {
 /// Returns its effects on others and its needs.
 pub(super) fn profile(params: &Params) -> Profile {
     let (own, at_tor) = (params.class_bits(), params.at_source != AtSource::Host);
-    let mapped = params.classes.iter().map(|class| params.priorities()[usize::from(*class & 7)].0).collect::<Vec<u8>>();
-    let paused = if params.at_source == AtSource::Proxy { class_bits(&mapped) } else { own };
+    let paused = params.paused_bits();
     Profile {
         // In an isolation queue a packet waits outside of its queue, and two queues of one flow would be served independently.
         claims: Claims { steering: params.at_source == AtSource::Isolation, ..Claims::NONE },
@@ -219,11 +228,11 @@ pub(super) fn check(params: &Params, cx: &CheckCx<'_>) -> Vec<Finding> {
         findings.push(fatal("dscp_priority", reason, "the default is [0, 1, 2, 3, 4, 5, 6, 7]"));
     } else if params.at_source == AtSource::Proxy {
         let priorities = params.priorities();
-        let astray = params.classes.iter().find(|class| priorities[usize::from(**class)].0 != **class);
+        let astray = params.classes.iter().filter(|class| priorities[usize::from(**class)].0 != **class);
         findings.extend(astray.map(|class| {
             let (dscp, priority) = (class << 3, priorities[usize::from(*class)].0);
             let reason = format!(
-                "a message with DSCP {dscp} pauses priority {priority}: what the host sends in class {class} goes on"
+                "a message with DSCP {dscp} pauses priority {priority}: the host goes on sending class {class}, and stops class {priority}"
             );
             Finding::warning("dscp_priority", reason, &format!("entry {class} is the priority of DSCP {dscp}"))
         }));

@@ -9,6 +9,7 @@
 //! pause over, H bytes held:  these leave with packet / R between two, what has come behind them as fast as the egress queue takes it
 //! held + packet > Tf:  pause the class of s's link by PFC;   held < Tf - two frames, or nothing: resume it
 //! held is what waits in isolation queues of s's port and class c, or (per switch) in all isolation queues
+//! with one queue:  (s, d, c) joins the queue of c, which is shut until the latest end of all that it holds
 //! ```
 //!
 //! With `granularity = "flow"` an isolation queue holds the flow that the message names. With `"class"` a congested
@@ -28,7 +29,7 @@
 //!
 //! **One congestion queue** (`isolation_queues = "one"`) is the document's: all that messages name waits in one queue
 //! for each class. It is paused until the latest end of all its traffic and of all congested queues, and what it has
-//! taken stays in it until it is open and empty.
+//! taken stays in it until it is open and empty. The document's one limit for it is `isolation_per = "switch"`.
 //!
 //! # Not modelled
 //! - how a switch discovers which hosts need it: `sfc.at_source` names them
@@ -58,7 +59,7 @@ type Traffic = (HostId, HostId, Class, Option<FlowRef>);
 
 #[derive(Default, serde::Serialize, serde::Deserialize)]
 struct Isolated {
-    ends: PauseEnds<(PointId, Traffic)>,
+    ends: PauseEnds<(PointId, HostId, Class, Option<FlowRef>)>,
     /// a pause lasts, or its end has not been seen yet
     paused: bool,
     /// bytes that a pause has held back and that have not left yet
@@ -131,7 +132,13 @@ impl Isolation {
         let now = cx.now();
         self.isolation_queues.retain(|number, isolated| in_use(isolated, *number, cx));
         self.named.retain(|_, number| self.isolation_queues.contains_key(number));
-        let traffic = (source, message.to, message.class, flow.filter(|_| self.by_flow));
+        let of = flow.filter(|_| self.by_flow);
+        let traffic = (source, message.to, message.class, of);
+        // A resume of traffic that no pause has named must not move it into the queue of others.
+        let (shared, resumes) = (self.queues == IsolationQueues::One, { message.pause } == Time::ZERO);
+        if shared && resumes && !self.named.contains_key(&traffic) {
+            return;
+        }
         let number = *self.named.entry(traffic).or_insert_with(|| match self.queues {
             IsolationQueues::One => u32::from(message.class.0) + 1,
             IsolationQueues::Each => {
@@ -140,7 +147,7 @@ impl Isolation {
             }
         });
         let isolated = self.isolation_queues.entry(number).or_default();
-        match isolated.ends.record((message.point, traffic), message.pause, now) {
+        match isolated.ends.record((message.point, source, message.class, of), message.pause, now) {
             Change::Until(end) => {
                 isolated.paused = true;
                 cx.shut(Gate::IsolationQueue(cx.isolation_queue(number)));

@@ -21,7 +21,7 @@
 use super::pause_ends::{Change, PauseEnds};
 use super::wire::{Message, PointId};
 use backwater_net::hooks::{PauseStyle, SwitchCx};
-use backwater_net::packet::{Class, Port};
+use backwater_net::packet::{Class, Dscp, Port};
 use std::collections::BTreeMap;
 
 /// The pauses of a ToR's hosts on behalf of congested queues.
@@ -30,7 +30,7 @@ pub(super) struct Proxy {
     #[state(same)]
     style: PauseStyle,
     /// which queue pauses a host's priority until when
-    held: BTreeMap<(Port, Class), PauseEnds<PointId>>,
+    held: BTreeMap<(Port, Class), PauseEnds<(PointId, Dscp)>>,
     /// the priority of each class selector
     #[state(fixed)]
     priorities: [Class; 8],
@@ -45,7 +45,11 @@ impl Proxy {
     pub(super) fn take(&mut self, cx: &mut SwitchCx<'_>, port: Port, message: Message) {
         // SFC proxy contribution 2025: p = priority(DSCP).
         let priority = self.priorities[usize::from(message.dscp.priority().0)];
-        match self.held.entry((port, priority)).or_default().record(message.point, message.pause, cx.now()) {
+        match self.held.entry((port, priority)).or_default().record(
+            (message.point, message.dscp),
+            message.pause,
+            cx.now(),
+        ) {
             Change::Until(end) => cx.pause_queue(port, priority, end, self.style),
             Change::Lifted => cx.resume_queue(port, priority),
             Change::Nothing => {}

@@ -76,6 +76,34 @@ fn a_written_table_maps_the_dscp_to_the_priority() {
     let (fate, actions) = tor.message(0, FAR, Time::us(64));
     let paused = SwitchAction::PauseQueue(OWNER, Port(0), Class(5), Time::us(64), TIMED);
     assert_eq!((fate, actions), (Fate::Consumed, vec![paused]));
+    let mut bench = NicBench::new(HostId(0), Rate::gbps(100));
+    let params = Params { dscp_priority: vec![0, 1, 2, 5, 4, 3, 6, 7], ..params() };
+    let mut host = Sfc::nic(&params, bench.shape()).expect("SFC acts at NICs");
+    let frame = PauseRequest { class: Some(Class(5)), quanta: 1000, lasting: false }.frame();
+    assert_eq!(host.on_mac_control(&mut bench.cx().links(), Port(0), &frame), Fate::Consumed);
+    assert_eq!(
+        bench.actions()[0],
+        NicAction::Shut(OWNER, NicGate::Class(Class(5))),
+        "the host obeys what its ToR asks"
+    );
+}
+
+/// Two DSCPs of one priority: a message of one does not replace the pause by the other.
+#[test]
+fn pauses_by_two_dscps_of_a_priority_end_one_by_one() {
+    let mut tor = Tor::with(&Params { dscp_priority: vec![0, 1, 2, 3, 3, 5, 6, 7], ..params() });
+    tor.message(0, FAR, Time::us(64));
+    let message = Message {
+        pause: Time::us(2),
+        class: C3,
+        dscp: Dscp::of(Class(4)),
+        flow_mode: false,
+        point: FAR,
+        to: HostId(3),
+    };
+    let frame = message.frame(Some(FlowRef { slot: 0, tag: 0 }), 116);
+    tor.sfc.on_control(&mut tor.bench.cx(), Port(0), Some(HostId(0)), &frame);
+    assert_eq!(tor.bench.actions(), held(0, Time::us(64)), "the later end");
 }
 
 #[test]

@@ -27,7 +27,8 @@ pub struct EndStation {
 
 impl EndStation {
     pub(super) fn new(params: &Params, shape: &NicShape) -> EndStation {
-        let pauses = Receiver::new(shape.queues.carrying(params.class_bits()).into(), 1, Time::ZERO);
+        let obeyed = params.class_bits() | params.paused_bits();
+        let pauses = Receiver::new(shape.queues.carrying(obeyed).into(), 1, Time::ZERO);
         EndStation { paused: Vec::new(), pauses }
     }
 

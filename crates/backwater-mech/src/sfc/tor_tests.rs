@@ -159,6 +159,24 @@ fn a_resume_of_one_source_leaves_the_pause_of_another() {
     assert_eq!(tor.message(0, 0, 9, FAR, Time::ZERO), opened(4));
 }
 
+/// A resume may come for traffic whose pause was lost.
+#[test]
+fn a_resume_does_not_isolate() {
+    let mut tor = Tor::new(&Params { isolation_queues: IsolationQueues::One, ..params() });
+    tor.message(0, 0, 9, FAR, Time::us(64));
+    assert_eq!(tor.message(1, 1, 8, OTHER, Time::ZERO), []);
+    assert_eq!((tor.held(0, 0, 9), tor.held(1, 1, 8)), (Some(4), None));
+}
+
+/// The congested queue knows sources: its newer message about another destination of a source replaces the end of the older one.
+#[test]
+fn a_queue_s_pause_of_a_source_has_one_end() {
+    let mut tor = Tor::new(&Params { isolation_queues: IsolationQueues::One, ..params() });
+    tor.message(0, 0, 9, FAR, Time::us(64));
+    tor.message(0, 1, 8, FAR, Time::us(50));
+    assert_eq!(tor.message(0, 1, 8, FAR, Time::ZERO), opened(4));
+}
+
 #[test]
 fn by_flow_only_the_flow_waits() {
     let mut tor = Tor::new(&Params { granularity: Granularity::Flow, ..params() });

@@ -2,11 +2,18 @@
 
 from __future__ import annotations
 
+import contextlib
 import itertools
 from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
-from backwater.study.claims.base import Claims, Finding, Numbers, with_interval
+from backwater.study.claims.base import (
+    Claims,
+    Finding,
+    NotMeasuredError,
+    Numbers,
+    with_interval,
+)
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Mapping, Sequence
@@ -34,7 +41,8 @@ def hangs_claims(
 
     `cell` returns the cell at one value of each axis; `mechanism` is the claims' own. The sign
     depends on an axis if two cells that differ in this axis alone have opposite signs: the 95 %
-    interval of the gain lies above zero in one, and below zero in the other.
+    interval of the gain lies above zero in one, and below zero in the other. Intervals are not
+    corrected for the number of cells. A cell without a value is left out.
     """
     for at, (axis, values) in enumerate(axes.items()):
         if axis not in apart:
@@ -50,14 +58,20 @@ def hangs_claims(
 def _add(
     claims: Claims,
     axis: str,
-    pairs: Sequence[Sequence[Sequence[str]]],
+    pairs: Sequence[Sequence[tuple[str, ...]]],
     cell: Callable[[Numbers, Sequence[str]], Cell],
     mechanism: str,
 ) -> None:
     @claims.claim(f"hangs-{axis}")
     def hangs(n: Numbers) -> Finding:
         """In one cell the gain is above 0, and below 0 in one that differs in this axis alone."""
-        found = [[cell(n, values) for values in pair] for pair in pairs]
+        known: dict[tuple[str, ...], Cell] = {}
+        for values in {one: None for pair in pairs for one in pair}:
+            with contextlib.suppress(NotMeasuredError):
+                known[values] = cell(n, values)
+        found = [[known[one] for one in pair] for pair in pairs if all(o in known for o in pair)]
+        if not found:
+            raise NotMeasuredError(f"no pair of cells that differ in {axis} has values")
         opposite = [
             pair
             for pair in found
@@ -70,7 +84,7 @@ def _add(
         return Finding(
             holds=bool(opposite),
             value=len(opposite),
-            unit=f"of {len(pairs)} pairs",
+            unit=f"of {len(found)} pairs",
             detail="; ".join(
                 (f"{len(opposite)} of {len(pairs)} pairs have opposite signs", *texts)
             ),

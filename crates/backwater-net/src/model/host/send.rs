@@ -307,7 +307,7 @@ impl<N: NicSide, F: FlowSide> NodeCx<'_, Interface<'_, N, F>> {
         };
         flow.sent = flow.sent.max(offset + u64::from(payload));
         flow.packets += 1;
-        let (more, controller) = (flow.has_more(), flow.controller);
+        let (more, controller, class) = (flow.has_more(), flow.controller, flow.class);
         let special = flow.transport.is_some() || self.world.rules.hooks.flow.has(FlowHooks::ON_TURN);
         if controller != NO_CONTROLLER && !special {
             self.at_controller(controller, slot, |side, cx| side.on_send(cx, &mut pkt));
@@ -317,7 +317,7 @@ impl<N: NicSide, F: FlowSide> NodeCx<'_, Interface<'_, N, F>> {
         if special {
             self.send_watched(controller, slot, ix);
         }
-        if more && self.world.rules.nic.turn == NicTurn::Message {
+        if more && self.world.rules.nic.turn == NicTurn::Message && self.node.sending(slot as usize).class == class {
             self.node.return_turn(slot);
         } else if more {
             self.node.line_up(slot);
