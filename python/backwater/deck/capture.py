@@ -60,7 +60,7 @@ def of_capture(file: Path, only: Sequence[str] = ()) -> Talk:
     slides = layout.table("table", "Messages by format", _formats(ordered, forms), _lead(ordered))
     for name in wanted:
         own = (form for form in ordered if form[0] == name)
-        form = max(own, key=lambda form: len(first[form]["fields"]))
+        form = max(own, key=lambda form: (len(first[form]["fields"]), form[2]))
         lead = f"{form[2]} octets, carried by {form[1]}: the form with most fields."
         slides += layout.table("table", f"Fields of {name}", _fields(first[form]), lead)
     names = "".join(f" --only {name}" for name in only)
