@@ -32,10 +32,10 @@ from backwater.study.texts import (
 from backwater.wording import many
 
 if TYPE_CHECKING:
-    from collections.abc import Callable, Sequence
+    from collections.abc import Callable, Mapping, Sequence
 
     from backwater.deck.model import Slide
-    from backwater.report.page import Figure, Section
+    from backwater.report.page import Figure, Page, Section
     from backwater.running import Progress
     from backwater.study import Outcome, Row
 
@@ -67,7 +67,7 @@ def of_study(
     drawn = _figures(outcome, page.figures, pen, progress, only)
     named = {"table": _numbers(outcome), "claims": _claims(outcome), **drawn}
     if only:
-        slides = [slide for name in only for slide in named.get(name, ())]
+        slides = [slide for name in only for slide in _wanted(name, named, page)]
     else:
         slides = [*setup(assumptions, pen, shown), *_assumed(page.sections)]
         slides += parameters(assumptions, "Assumptions: parameters of the scenario")
@@ -102,6 +102,15 @@ def of_study(
         when,
         bool(dates),
     )
+
+
+def _wanted(name: str, named: Mapping[str, list[Slide]], page: Page) -> list[Slide]:
+    """Return the slides of one name; raises `InputError` for a figure that is not drawn."""
+    if name not in named:
+        texts = [text for section in page.sections for text in section.text]
+        reasons = (text for text in texts if text.startswith(f"Figure {name} is not drawn"))
+        raise InputError(f"--only {name}: has no slide", next(reasons, "its report has no figure"))
+    return named[name]
 
 
 def _listed(seeds: Sequence[int]) -> str:

@@ -534,5 +534,8 @@ def test_a_talk_may_have_one_figure_with_the_verdict_on_a_claim(
     assert says.startswith("Holds by construction: headroom 120 KB")
     with pytest.raises(InputError, match="--only mapp: no such figure"):
         deck.of(out, only=["mapp"])
+    with pytest.raises(InputError, match="--only map: has no slide") as failed:
+        deck.of(out, only=["map"])
+    assert "none of these points was run" in str(failed.value.hint)
     with pytest.raises(InputError, match="is no study"):
         deck.of(results, only=["map"])
