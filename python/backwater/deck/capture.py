@@ -94,10 +94,15 @@ def _lead(ordered: Sequence[Form]) -> str:
     shortest, longest = (of(ordered, key=lambda form: form[2]) for of in (min, max))
     if shortest[2] == longest[2]:
         return f"All messages have {longest[2]} octets."
-    return (
-        f"The shortest message has {shortest[2]} octets ({shortest[0]}), the longest "
-        f"{longest[2]} ({longest[0]})."
+    names = (_kinds_of(ordered, octets) for octets in (shortest[2], longest[2]))
+    return "The shortest have {} octets ({}), the longest {} ({}).".format(
+        shortest[2], next(names), longest[2], next(names)
     )
+
+
+def _kinds_of(ordered: Sequence[Form], octets: int) -> str:
+    """Return the kinds that have a form of this length."""
+    return ", ".join(dict.fromkeys(kind for kind, _, size in ordered if size == octets))
 
 
 def _fields(frame: Mapping[str, Any]) -> Table:

@@ -50,7 +50,7 @@ def test_each_kind_has_its_fields(sample: Path) -> None:
     assert (sfcm["stops"], sfcm["pause ns"], sfcm["by proxy"]) == ("class", "100001", "no")
     boxes = [part for part in slides.slides[1].parts if isinstance(part, Text)]
     texts = [text for box in boxes for text in box.paragraphs]
-    assert "The shortest message has 60 octets (sfc_pause), the longest 112 (sfcm)." in texts
+    assert "The shortest have 60 octets (sfc_pause), the longest 112 (sfcm)." in texts
 
 
 def test_data_are_no_messages(sample: Path) -> None:
