@@ -94,9 +94,10 @@ def _lead(ordered: Sequence[Form]) -> str:
     shortest, longest = (of(ordered, key=lambda form: form[2]) for of in (min, max))
     if shortest[2] == longest[2]:
         return f"All messages have {longest[2]} octets."
-    names = (_kinds_of(ordered, octets) for octets in (shortest[2], longest[2]))
-    return "The shortest have {} octets ({}), the longest {} ({}).".format(
-        shortest[2], next(names), longest[2], next(names)
+    least, most = shortest[2], longest[2]
+    return (
+        f"The shortest have {least} octets ({_kinds_of(ordered, least)}), the longest "
+        f"{most} ({_kinds_of(ordered, most)})."
     )
 
 

@@ -234,7 +234,7 @@ pub(super) fn check(params: &Params, cx: &CheckCx<'_>) -> Vec<Finding> {
             let reason = format!(
                 "a message with DSCP {dscp} pauses priority {priority}: the host goes on sending class {class}, and stops class {priority}"
             );
-            Finding::warning("dscp_priority", reason, &format!("entry {class} is the priority of DSCP {dscp}"))
+            Finding::warning("dscp_priority", reason, format!("entry {class} is the priority of DSCP {dscp}"))
         }));
     }
     if params.at_source == AtSource::Proxy && params.granularity == Granularity::Flow {
