@@ -196,8 +196,8 @@ def test_a_measure_may_be_of_any_metric() -> None:
 
 @pytest.mark.parametrize("study", names())
 def test_studies_give_units_as_their_kinds_do(study: str) -> None:
-    """Except for counts, whose unit is up to the document."""
+    """Except for counts, whose unit is up to the document, and reductions, which are in %."""
     for measure in load(study).measures:
-        unit = named(measure.kind).unit or "times"
+        unit = "%" if measure.against is not None else named(measure.kind).unit or "times"
         unit = {"variance": f"{unit}²", "empty": "%"}.get(measure.parameters.get("of", ""), unit)
         assert measure.counts or (measure.unit or "times") == unit, measure.name
