@@ -17,6 +17,7 @@ const SHARED: [(&str, &str, &[&str]); 3] = [
         "python/backwater",
         "py",
         &[
+            "captures.py",
             "cli/capture.py",
             "cli/pcap.py",
             "numbers/of_mechanisms.py",
