@@ -14,6 +14,7 @@ from backwater.study.claims.base import (
     Numbers,
     with_interval,
 )
+from backwater.wording import many
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Mapping, Sequence
@@ -81,13 +82,14 @@ def _add(
             " and ".join(f"{with_interval(one.gain, ' %')} in {one.name}" for one in pair)
             for pair in opposite
         ]
+        count = f"{len(opposite)} of {len(found)} pairs have opposite signs"
+        if len(found) < len(pairs):
+            texts.append(f"{many(len(pairs) - len(found), 'pair')} left out: a cell has no value")
         return Finding(
             holds=bool(opposite),
             value=len(opposite),
             unit=f"of {len(found)} pairs",
-            detail="; ".join(
-                (f"{len(opposite)} of {len(pairs)} pairs have opposite signs", *texts)
-            ),
+            detail="; ".join((count, *texts)),
             cases="map",
             mechanism=mechanism,
             seeds=min(one.gain.n for pair in found for one in pair),
