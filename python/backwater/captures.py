@@ -10,15 +10,16 @@ from backwater.files import regular
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Mapping
+    from pathlib import Path
 
-# The names that `Message::name` of the crate backwater-wire returns.
-KINDS = (
-    *("data", "ack", "pause", "pfc", "cnm", "cim", "sfcm", "sfc_pause", "bcn", "lldp", "cnp"),
-    *("uet", "other", "broken"),
-)
 # Most frames of a capture are of these kinds: they are counted, and shown only on request.
 PLAIN = ("data", "ack", "other")
 SUFFIXES = (".pcapng", ".pcap")
+
+
+def is_capture(path: Path) -> bool:
+    """Return whether a path is that of a file with the name of a capture."""
+    return path.suffix.lower() in SUFFIXES and path.is_file()
 
 
 def read(

@@ -10,7 +10,7 @@ from typing import Annotated
 
 import typer
 
-from backwater.captures import SUFFIXES
+from backwater.captures import is_capture
 from backwater.cli.arguments import Force
 from backwater.cli.figures import Theme
 from backwater.cli.output import message
@@ -88,7 +88,7 @@ def _see(folder: Path) -> None:
     from backwater import study
     from backwater.results import check_no_results, manifest_at, present
 
-    if folder.suffix.lower() in SUFFIXES and folder.is_file():
+    if is_capture(folder):
         return
     if present(folder) or folder.is_dir():
         manifest_at(folder)

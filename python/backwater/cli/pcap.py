@@ -12,7 +12,7 @@ from typing import Annotated, Any
 import typer
 
 from backwater import _core
-from backwater.captures import KINDS, PLAIN, read
+from backwater.captures import PLAIN, read
 from backwater.cli.arguments import Json
 from backwater.cli.capture import parts
 from backwater.cli.output import message, put, write_json
@@ -26,6 +26,11 @@ app = typer.Typer(
     no_args_is_help=True,
 )
 
+# The names that `Message::name` of the crate backwater-wire returns.
+KINDS = (
+    *("data", "ack", "pause", "pfc", "cnm", "cim", "sfcm", "sfc_pause", "bcn", "lldp", "cnp"),
+    *("uet", "other", "broken"),
+)
 # Groups of kinds; `control` is that of a capture's filter, and broken frames.
 GROUPS = {"all": KINDS, "control": tuple(name for name in KINDS if name not in ("data", "ack"))}
 ASKED = f"{', '.join(KINDS)}; control (all but data and ack); all"

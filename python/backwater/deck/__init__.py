@@ -11,7 +11,7 @@ from __future__ import annotations
 from pathlib import Path
 from typing import TYPE_CHECKING
 
-from backwater.captures import SUFFIXES
+from backwater.captures import is_capture
 from backwater.deck.capture import of_capture
 from backwater.deck.compare import of_comparison
 from backwater.deck.content import Pen, of_run, of_series, opening
@@ -59,7 +59,7 @@ def of(
     if theme not in THEMES:
         raise InputError(f"theme {theme}: no such theme", f"one of {', '.join(THEMES)}")
     path = Path(directory)
-    if path.suffix.lower() in SUFFIXES and path.is_file():
+    if is_capture(path):
         return _deck(of_capture(path, only), theme)
     manifest = manifest_at(path, RUN, SEEDS, STUDY, COMPARISON, SWEEP)
     if only and manifest["kind"] != STUDY:

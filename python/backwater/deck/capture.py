@@ -7,7 +7,7 @@ from collections import Counter
 from typing import TYPE_CHECKING, Any
 
 from backwater import _core
-from backwater.captures import KINDS, PLAIN, read
+from backwater.captures import PLAIN, read
 from backwater.deck import layout
 from backwater.deck.content import Talk, commands_slides
 from backwater.deck.model import EPOCH
@@ -53,7 +53,7 @@ def of_capture(file: Path, only: Sequence[str] = ()) -> Talk:
         if name not in kinds:
             there = ", ".join(kinds) or "nothing"
             raise InputError(f"--only {name}: not in {file}", f"the capture has {there}")
-    wanted = only or [name for name in KINDS if any(form[0] == name for form in forms)]
+    wanted = only or list(dict.fromkeys(form[0] for form in forms))
     if not wanted:
         raise InputError(f"{file}: has no message", "its frames are data and acknowledgements")
     ordered = sorted(forms, key=lambda form: (wanted.index(form[0]), form[2]))

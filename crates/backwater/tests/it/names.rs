@@ -17,7 +17,6 @@ const SHARED: [(&str, &str, &[&str]); 3] = [
         "python/backwater",
         "py",
         &[
-            "captures.py",
             "cli/capture.py",
             "cli/pcap.py",
             "numbers/of_mechanisms.py",
