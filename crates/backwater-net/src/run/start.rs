@@ -323,11 +323,15 @@ impl<A: Actors> Network<A> {
         Some(nodes)
     }
 
-    /// Egress ports of the switches along `nodes`; among parallel links the hash decides.
+    /// Egress ports of the switches along `nodes`; among parallel links that are up, or all if none is, the hash decides.
     fn ports_along(&self, nodes: &[NodeId], hash: u64) -> Vec<u16> {
         let hop = |pair: &[NodeId]| {
             let all = &self.world.fabric.neighbours[pair[0].0 as usize];
-            let links: Vec<u16> = (0..all.len() as u16).filter(|p| all[usize::from(*p)].0 == pair[1].0).collect();
+            let joining = || (0u16..).zip(all).filter(|(_, (peer, _))| *peer == pair[1].0);
+            let mut links: Vec<u16> = joining().filter(|(_, (_, up))| *up).map(|(port, _)| port).collect();
+            if links.is_empty() {
+                links = joining().map(|(port, _)| port).collect();
+            }
             // The scenario's check guarantees that every step is a link.
             links.get(mix(hash) as usize % links.len().max(1)).copied().unwrap_or(0)
         };
