@@ -628,6 +628,13 @@ pub struct NicParams {
     /// issued. For all hosts that `[[nic.at]]` does not name.
     #[param(default = Time::ZERO, range_text = "0 s to 100 ms", source = "the gap g of LogGP (Alexandrov, Ionescu, Schauser and Scheiman, SPAA 1995); default: choice, none")]
     pub issue: Time,
+    /// Rate at which a host's memory feeds its interfaces, each of them: a data frame begins at the earliest when the payload of the frame
+    /// before has been fetched. Absent: faster than any link.
+    #[param(
+        bounds = Rate(1).., range_text = "at least 1 b/s",
+        source = "the gap per byte G of LogGP (Alexandrov, Ionescu, Schauser and Scheiman, SPAA 1995), at the memory of a GPU; default: choice, none"
+    )]
+    pub feed_rate: Option<Rate>,
 }
 
 /// Differences at the interfaces of one host; `None`: no difference.

@@ -6,12 +6,13 @@ use crate::file::{
 };
 use crate::hosts;
 use crate::layout::Layout;
+use crate::nccl;
 use crate::resolved::Resolved;
 use backwater_net::packet::{Class, HostId};
 use backwater_net::workload::Moment;
 use backwater_net::workload::job::{
     Algorithm, Choice, Collective, Copies, Exchange, Flaw, Job, JobError, JobSpec, Links, MOST as AT_ONCE,
-    MOST_AT_ONE_INSTANT, Placement as Order, Routing, StepSpec, Work,
+    MOST_AT_ONE_INSTANT, Placement as Order, Routing, Software, StepSpec, Work,
 };
 use std::collections::HashMap;
 use std::sync::Arc;
@@ -32,7 +33,13 @@ pub(crate) fn flat_rings(resolved: &Resolved) -> Vec<Warning> {
         let every = step.ranks.is_none() && step.group_stride == 1;
         let group = step.group_size.unwrap_or(job.ranks);
         let servers = job.ranks_per_server;
-        phased && every && step.algorithm.is_none() && servers > 1 && group > servers && group.is_multiple_of(servers)
+        phased
+            && every
+            && step.algorithm.is_none()
+            && step.channels.is_none()
+            && servers > 1
+            && group > servers
+            && group.is_multiple_of(servers)
     });
     flat.map(|(number, job, n, step)| {
         let group = step.group_size.unwrap_or(job.ranks);
@@ -45,9 +52,11 @@ pub(crate) fn flat_rings(resolved: &Resolved) -> Vec<Warning> {
                 step.label,
                 job.ranks_per_server - 1
             ),
-            hint: "algorithm = \"hierarchical\" has a ring at each place within the servers, side by side on rails; \
-                   algorithm = \"ring\" says that this one is meant"
-                .into(),
+            hint: format!(
+                "algorithm = \"hierarchical\" has a ring at each place within the servers, side by side on rails; channels = {} has \
+                 rings as NCCL, one for each interface; algorithm = \"ring\" says that this one is meant",
+                job.ranks_per_server
+            ),
         }
     })
     .collect()
@@ -250,6 +259,7 @@ impl<'a> Reader<'a> {
             after: step.after.as_ref().map_or_else(|| Ok(before()), |labels| one.steps("after", labels))?,
             after_previous: one.steps("after_previous", &step.after_previous)?,
             start: step.start,
+            software: one.software()?,
         })
     }
 
@@ -356,11 +366,16 @@ impl StepReader<'_> {
         let step = self.step;
         let sized: &[StepKind] =
             &[PointToPoint, AllReduce, AllGather, ReduceScatter, AllToAll, AllToAllV, Dispatch, Combine];
-        let kinds: [(&str, bool, &[StepKind]); 17] = [
+        let phased: &[StepKind] = &[AllReduce, AllGather, ReduceScatter];
+        let kinds: [(&str, bool, &[StepKind]); 21] = [
             ("time", step.time.is_some(), &[Compute]),
             ("size", step.size.is_some(), sized),
             ("size_of", step.size_of != SizeOf::Transfer, &[AllToAllV]),
             ("algorithm", step.algorithm.is_some(), &[AllReduce, AllGather, ReduceScatter, AllToAll]),
+            ("channels", step.channels.is_some(), phased),
+            ("protocol", step.protocol.is_some(), phased),
+            ("latency", step.latency.is_some(), sized),
+            ("message_latency", step.message_latency.is_some(), sized),
             ("fan_out", step.fan_out.is_some(), &[AllToAllV]),
             ("choice", step.choice != ChoiceName::Random, &[AllToAllV]),
             ("with_self", step.with_self, &[AllToAllV]),
@@ -407,7 +422,10 @@ impl StepReader<'_> {
         let step = self.step;
         let bytes = step.size.unwrap_or_default().0;
         let phased = |collective| match step.algorithm {
-            None | Some(AlgorithmName::Ring) => Ok(Exchange::Phased { collective, algorithm: Algorithm::Ring, bytes }),
+            None | Some(AlgorithmName::Ring) => {
+                let channels = step.channels.unwrap_or(1);
+                Ok(Exchange::Phased { collective, algorithm: Algorithm::Ring { channels }, bytes })
+            }
             Some(AlgorithmName::HalvingDoubling) => {
                 Ok(Exchange::Phased { collective, algorithm: Algorithm::HalvingDoubling, bytes })
             }
@@ -427,6 +445,9 @@ impl StepReader<'_> {
         };
         if step.chunks.is_some() && step.algorithm != Some(AlgorithmName::Tree) {
             return self.fail("chunks", "is for another algorithm", "algorithm = \"tree\"");
+        }
+        if step.channels.is_some() && !matches!(step.algorithm, None | Some(AlgorithmName::Ring)) {
+            return self.fail("channels", "is for another algorithm", "algorithm = \"ring\"");
         }
         let exchange = match step.kind {
             StepKind::Compute => return Ok(Work::Compute(step.time.unwrap_or_default())),
@@ -462,6 +483,29 @@ impl StepReader<'_> {
             StepKind::Combine => Exchange::Routed { routing: self.routing(self.dispatch()?)?, bytes, back: true },
         };
         Ok(Work::Exchange(exchange))
+    }
+
+    /// The costs of the step in software.
+    fn software(&self) -> Result<Software, ScenarioError> {
+        let step = self.step;
+        let of_protocol = match step.protocol {
+            None => Software::FREE,
+            Some(protocol) => match nccl::software(protocol, step.algorithm) {
+                Some(software) => software,
+                None => {
+                    return self.fail(
+                        "protocol",
+                        "NCCL has no such algorithm",
+                        "\"ring\", \"hierarchical\" (rings of servers) or \"tree\"; or `latency` and `message_latency`",
+                    );
+                }
+            },
+        };
+        Ok(Software {
+            latency: step.latency.unwrap_or(of_protocol.latency),
+            message_latency: step.message_latency.unwrap_or(of_protocol.message_latency),
+            ..of_protocol
+        })
     }
 
     /// The dispatch step whose tokens this one sends back.
@@ -520,8 +564,23 @@ impl StepReader<'_> {
             let reason = format!("{} ranks do not make groups of {size} with a stride of {stride}", ranks.len());
             return self.fail(name, reason, "the number of ranks is a multiple of group_size x group_stride");
         }
-        let group = |block: &[u32], first: usize| block.iter().skip(first).step_by(stride).copied().collect();
+        let group = |block: &[u32], first: usize| {
+            let ranks: Vec<u32> = block.iter().skip(first).step_by(stride).copied().collect();
+            step.channels.map_or_else(|| ranks.clone(), |channels| self.rings(&ranks, channels))
+        };
         Ok(ranks.chunks(block).flat_map(|block| (0..stride).map(move |first| group(block, first))).collect())
+    }
+
+    /// The members of rings side by side. In ring k the rank that has an interface stands for all ranks of its server, which take no time.
+    fn rings(&self, ranks: &[u32], channels: u32) -> Vec<u32> {
+        let server = |rank: u32| rank / self.job.job.ranks_per_server.max(1);
+        let mut of_server: HashMap<u32, Vec<u32>> = HashMap::new();
+        ranks.iter().for_each(|rank| of_server.entry(server(*rank)).or_default().push(*rank));
+        let member = |k: usize, rank: &u32| of_server.get(&server(*rank)).map_or(*rank, |there| there[k % there.len()]);
+        (0..channels as usize)
+            .flat_map(|k| ranks.iter().map(move |rank| (k, rank)))
+            .map(|(k, rank)| member(k, rank))
+            .collect()
     }
 
     fn pairs(&self, ranks: &[u32]) -> Result<Vec<Vec<u32>>, ScenarioError> {

@@ -64,6 +64,7 @@ mod layout;
 mod links;
 pub mod load;
 mod matrix;
+mod nccl;
 mod nics;
 pub mod operations;
 mod pinned_paths;

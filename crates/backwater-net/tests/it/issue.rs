@@ -61,6 +61,26 @@ fn fast_issues_leave_the_pace_to_the_link() {
     }
 }
 
+/// `nic.feed_rate`: a frame begins when memory has fetched the payload of the one before, at 100 Gb/s for a link of 200. Faster memory
+/// than the link changes nothing, and control frames do not wait for it.
+#[test]
+fn memory_slower_than_the_link_sets_the_pace() {
+    let fetch = 4000 * 80;
+    let mut bench = posted(0, 0, Time::ZERO);
+    bench.nic.feed_rate = Some(Rate::gbps(100));
+    (0..3).for_each(|n| _ = bench.flow(0, 1 + n, 400_000));
+    let last = times(&bench).into_iter().max();
+    assert_eq!(last, Some(299 * fetch + 2 * FRAME + FIXED));
+    assert_eq!(bench.run_sliced(7).fingerprint, bench.run().fingerprint);
+    // Each host has its own memory: one that sends back is not slowed by what it receives.
+    bench.flow(1, 0, 400_000);
+    assert!(times(&bench).into_iter().max() <= last.map(|last| last + 300 * 86 * 40));
+    let plain = times(&posted(20, 5, Time::ZERO));
+    let mut fast = posted(20, 5, Time::ZERO);
+    fast.nic.feed_rate = Some(Rate::gbps(200));
+    assert_eq!(times(&fast), plain);
+}
+
 /// Tokens of an expert-parallel dispatch, 7168 B each in two frames to one of 3 peers: 1,000 of them take as long as the slower of link and
 /// interface needs, and the rate of messages is the inverse of that.
 #[test]
@@ -161,7 +181,7 @@ fn a_flow_that_is_still_to_be_issued_leaves_a_failed_link() {
     bench.transport.recovery = Recovery::GoBackN;
     bench.ack.path = backwater_net::config::AckPath::Ecmp;
     let (a, b) = (bench.node("h0"), bench.node("p0"));
-    bench.fault(Time::ns(2_700), FaultKind::LinkDown { a, b });
+    bench.fault(Time::ns(2_700), FaultKind::link_down(a, b));
     for _ in 0..4 {
         bench.flow(0, 1, 4000).link = Some(0);
     }

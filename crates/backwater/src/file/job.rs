@@ -159,6 +159,11 @@ pub struct StepEntry {
     /// `all-reduce`, too; `direct` (default, all transfers at once) or `pairwise` for `all-to-all`.
     #[param(source = "Thakur, Rabenseifner and Gropp, IJHPCA 19 (2005); defaults: choice, as NCCL does")]
     pub algorithm: Option<AlgorithmName>,
+    /// `ring`: number of rings side by side, each with an equal part of the buffer. In a server of m ranks of the group ring k enters and
+    /// leaves by the interface of its rank k modulo m, as NCCL does with an interface for each GPU. Absent: one ring, which leaves a server
+    /// by its last rank and enters by its first.
+    #[param(bounds = 1..=1_024, source = "NCCL: channels (NCCL_MIN_NCHANNELS, NCCL_MAX_NCHANNELS), with NCCL_CROSS_NIC=0; absent: choice")]
+    pub channels: Option<u32>,
     /// `tree`: number of parts in which the buffer goes up and down the tree, one behind the other.
     #[param(bounds = 1..=1_000_000, source = "Sanders, Speck and Träff, Parallel Computing 35 (2009): pipelining; absent, 1: choice")]
     pub chunks: Option<u32>,
@@ -229,6 +234,18 @@ pub struct StepEntry {
     /// Steps of the previous round that this step waits for, besides itself: for more than one round in flight.
     #[param(default = Vec::new(), range_text = "labels of steps of the job", source = "Backwater's own")]
     pub after_previous: Vec<String>,
+    /// Start-up latency of an exchange in software: from its start, which rows of `collectives` give, until its first messages. Absent: that
+    /// of `protocol`, or none.
+    #[param(range_text = "0 s and more", source = "NCCL src/graph/tuning.cc: baseLat; absent, none: choice")]
+    pub latency: Option<Time>,
+    /// Latency of each message between servers in software, beside the job's `start_latency`: from the end of its last wait until it enters
+    /// the network. Absent: that of `protocol`, or none.
+    #[param(range_text = "0 s and more", source = "NCCL src/graph/tuning.cc: hwLat; absent, none: choice")]
+    pub message_latency: Option<Time>,
+    /// Protocol of NCCL that `ring`, `hierarchical` and `tree` follow. It sets `latency` and `message_latency` to NCCL's own estimates for
+    /// the algorithm, and adds flags to the data: `ll` sends 8 B for 4 B of data, `ll128` 128 B for 120 B. Absent: none of this.
+    #[param(source = "NCCL (NVIDIA/nccl b6475625), src/graph/tuning.cc; NCCL_PROTO")]
+    pub protocol: Option<Protocol>,
     /// Earliest start of the step, relative to the job's start.
     #[param(default = Time::ZERO, range_text = "0 s and more", source = "Backwater's own; 0: choice")]
     pub start: Time,
@@ -239,6 +256,18 @@ impl JobEntry {
     pub fn is_graph(&self) -> bool {
         self.operations.is_some() || self.pipeline.is_some()
     }
+}
+
+/// Protocol of a collective between servers.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
+#[serde(rename_all = "kebab-case")]
+pub enum Protocol {
+    /// Data in large parts, each followed by a flag.
+    Simple,
+    /// Low latency: 4 B of data and 4 B of flag.
+    Ll,
+    /// Low latency: 120 B of data and 8 B of flag.
+    Ll128,
 }
 
 /// How ranks are placed on hosts.

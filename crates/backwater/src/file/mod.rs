@@ -11,12 +11,12 @@ mod link;
 mod nic;
 mod output;
 
-pub use fault::{Between, DropNth, FaultEntry, Frames, Loss, PauseStorm, Paused, RateChange, SlowReceiver};
+pub use fault::{Between, DropNth, FaultEntry, Frames, LinkFlap, Loss, PauseStorm, Paused, RateChange, SlowReceiver};
 pub use flow::{Arrivals, FlowGroup, LoadCounts, LoadOf, Pattern, Places, Share, Slots, Waypoints};
 pub use hosts::{Host, Hosts};
 pub use job::{
-    AlgorithmName, ChoiceName, CompleteAt, CopiesTo, JobEntry, PipelineEntry, Placement, RankPairs, ScheduleName,
-    SizeMatrix, SizeOf, StepEntry, StepKind,
+    AlgorithmName, ChoiceName, CompleteAt, CopiesTo, JobEntry, PipelineEntry, Placement, Protocol, RankPairs,
+    ScheduleName, SizeMatrix, SizeOf, StepEntry, StepKind,
 };
 pub use link::{LinkAt, Links, Nodes};
 pub use nic::{Nic, NicAt, RateLimiters};

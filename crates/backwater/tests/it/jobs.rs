@@ -73,6 +73,56 @@ fn a_start_latency_comes_before_every_transfer() {
     assert_eq!((row.start, row.end), (Time::ZERO, Some(Time(20_000_000 + LATENCY + alone(8_000_000)))));
 }
 
+/// NCCL's estimates (NVIDIA/nccl b6475625, src/graph/tuning.cc) before an all-reduce and before each of its messages, and its flags: 8 B for
+/// 4 B of data under `ll`, 128 B for 120 B under `ll128`. Keys of the step take precedence.
+#[test]
+fn a_protocol_costs_what_nccl_estimates() {
+    let ring = |more: &str| run(&star(false, &step("all-reduce", &format!("size = \"8 MB\"\n{more}")))).0;
+    for (protocol, base, message, carried) in [
+        ("simple", 8_400_000, 14_000_000, 1_000_000),
+        ("ll", 6_600_000, 2_700_000, 2_000_000),
+        ("ll128", 14_000_000, 4_000_000, 1_066_667),
+    ] {
+        let rows = ring(&format!("protocol = \"{protocol}\""));
+        let [row] = &rows.collectives[..] else { panic!("{} rows", rows.collectives.len()) };
+        assert_eq!(
+            (row.start, row.end),
+            (Time::ZERO, Some(Time(base + 14 * (message + alone(carried))))),
+            "{protocol}"
+        );
+        assert_eq!((row.bytes, row.size_bytes), (14 * 8_000_000, 8e6), "{protocol}");
+    }
+    let own = ring("protocol = \"ll\"\nlatency = \"1 us\"\nmessage_latency = \"0 s\"");
+    assert_eq!(own.collectives[0].end, Some(Time(1_000_000 + 14 * alone(2_000_000))));
+    let direct = run(&star(
+        false,
+        &step(
+            "point-to-point",
+            "size = \"8 MB\"\nshift = 4\nranks = 1\nlatency = \"5 us\"\nmessage_latency = \"2 us\"",
+        ),
+    ));
+    assert_eq!(direct.0.collectives[0].end, Some(Time(7_000_000 + alone(8_000_000))));
+}
+
+/// Two servers of four: rings side by side use all interfaces, and each carries a quarter of the buffer in seven phases.
+#[test]
+fn channels_use_the_interface_of_each_gpu() {
+    let gather = |more: &str| {
+        let job = step("all-gather", &format!("size = \"8 MB\"\nalgorithm = \"ring\"\n{more}"));
+        run(&star(false, &job.replace("ranks = 8\n", "ranks = 8\nranks_per_server = 4\n"))).0
+    };
+    let (one, four) = (gather(""), gather("channels = 4"));
+    assert_eq!(one.collectives[0].end, Some(Time(7 * alone(1_000_000))));
+    assert_eq!(four.collectives[0].end, Some(Time(7 * alone(250_000))));
+    let senders = |rows: &Rows| rows.flows.iter().map(|flow| flow.src.0).collect::<std::collections::BTreeSet<_>>();
+    assert_eq!(senders(&one).into_iter().collect::<Vec<_>>(), [3, 7]);
+    assert_eq!(senders(&four).len(), 8);
+    assert!(four.flows.iter().all(|flow| flow.src.0 % 4 == flow.dst.0 % 4));
+    assert_eq!((four.collectives[0].ranks, four.collectives[0].bus_bytes), (8, 7e6));
+    // More rings than interfaces share them.
+    assert_eq!(senders(&gather("channels = 8")).len(), 8);
+}
+
 /// Rank 0 sends three others a frame each at once, and its interface issues one after the other; the next round's frames are posted when
 /// all of the first round is complete.
 #[test]

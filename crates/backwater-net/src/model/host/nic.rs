@@ -49,6 +49,8 @@ pub(crate) struct Host<N> {
     pub issue: Time,
     /// Until then it issues posted messages.
     issues_until: Time,
+    /// Until then memory fetches the payload of the last data frame.
+    pub fetches_until: Time,
     /// \[bytes\] of flows that have begun here and not ended, where this decides about links.
     pub unfinished: u64,
     /// Per class, and of the link: pause storms that have begun and not ended.
@@ -104,6 +106,7 @@ impl<N> Host<N> {
             control_delay: params.control_delay,
             issue: params.issue,
             issues_until: Time::ZERO,
+            fetches_until: Time::ZERO,
             unfinished: 0,
             storms: [0; CLASSES + 1],
         }

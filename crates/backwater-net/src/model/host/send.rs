@@ -86,21 +86,21 @@ impl<N: NicSide, F: FlowSide> NodeCx<'_, Interface<'_, N, F>> {
 
     /// Starts the next transmission of a host's idle port.
     pub(super) fn serve_host(&mut self, port: u16) {
-        if self.world.rules.nic.control_turns.is_some() {
-            return self.serve_by_turns(port);
+        if self.world.rules.nic.control_turns.is_some() || self.world.rules.nic.feed_rate.is_some() {
+            return self.serve_slowly(port);
         }
         self.serve_with::<false>(port);
     }
 
-    /// The same, if data takes turns with control.
+    /// The same, if data takes turns with control, or waits for memory.
     #[cold]
     #[inline(never)]
-    fn serve_by_turns(&mut self, port: u16) {
+    fn serve_slowly(&mut self, port: u16) {
         self.serve_with::<true>(port);
     }
 
     #[inline(always)]
-    fn serve_with<const TURNS: bool>(&mut self, port: u16) {
+    fn serve_with<const SLOW: bool>(&mut self, port: u16) {
         let mut open = self.ports[usize::from(port)].open;
         if self.world.rules.hooks.nic_links.has(LinkHooks::MAY_TRANSMIT) {
             open &= !self.refused(port);
@@ -110,7 +110,7 @@ impl<N: NicSide, F: FlowSide> NodeCx<'_, Interface<'_, N, F>> {
         let mut first = self.ports[usize::from(port)].has_express(open);
         self.ports[usize::from(port)].busy = true;
         let mut queues = u32::MAX;
-        if TURNS
+        if SLOW
             && first
             && let Some(turns) = self.world.rules.nic.control_turns
             && self.has_data(open)
@@ -121,11 +121,15 @@ impl<N: NicSide, F: FlowSide> NodeCx<'_, Interface<'_, N, F>> {
         while !first
             && self.node.host.ready_mask != 0
             && self.node.host.staged(open) < self.world.rules.nic.tx_queue.max(1)
+            && !(SLOW && self.node.host.fetches_until > self.world.now)
         {
             let Some(slot) = self.next_flow(open) else { break };
             let pkt = self.send(slot);
             let (slab, h) = (&mut self.world.slab, &mut *self.node.host);
             let header = &slab[pkt].pkt;
+            if SLOW && let (Some(rate), Body::Data(data)) = (self.world.rules.nic.feed_rate, &header.body) {
+                h.fetches_until = self.world.now.after(rate.time_for(Bytes(u64::from(data.payload))));
+            }
             let (class, queue) = (header.class, header.ds.dscp().priority());
             if self.world.rules.nic.weights.is_some() {
                 h.took_turn(usize::from(class.0));
@@ -145,8 +149,8 @@ impl<N: NicSide, F: FlowSide> NodeCx<'_, Interface<'_, N, F>> {
                 self.node.line_up(slot);
             }
         }
-        let mut next = self.next_among(port, if TURNS { queues } else { u32::MAX });
-        if TURNS && next == Next::Nothing && queues == OWN_QUEUES {
+        let mut next = self.next_among(port, if SLOW { queues } else { u32::MAX });
+        if SLOW && next == Next::Nothing && queues == OWN_QUEUES {
             next = self.next_after_all(port);
         }
         match next {
@@ -156,7 +160,15 @@ impl<N: NicSide, F: FlowSide> NodeCx<'_, Interface<'_, N, F>> {
                 }
                 self.transmit(port, pkt);
             }
-            Next::Wait(until) => self.wake(port, until),
+            Next::Wait(until) => {
+                let fetched = self.node.host.fetches_until;
+                self.wake(port, if SLOW && fetched > self.world.now { until.min(fetched) } else { until });
+            }
+            Next::Nothing
+                if SLOW && self.node.host.ready_mask != 0 && self.node.host.fetches_until > self.world.now =>
+            {
+                self.wake(port, self.node.host.fetches_until);
+            }
             Next::Nothing => {}
         }
     }

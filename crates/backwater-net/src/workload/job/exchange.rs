@@ -4,7 +4,8 @@
 //! one other. Rank r begins phase p + 1 when it has sent and received phase p:
 //!
 //! ```text
-//! ring                to(r) = r + 1; n - 1 phases of S/n each for reduce-scatter and all-gather, both for all-reduce
+//! ring                to(r) = r + 1; n - 1 phases of S/n each for reduce-scatter and all-gather, both for all-reduce;
+//!                     with c channels c such rings at once, each with S/c
 //! halving-doubling    to(r) = r xor d; log2 n phases, d = n/2 … 1 with S/2 … S/n (halving), then back (doubling)
 //! pairwise            to(r) = r + p + 1; n - 1 phases of an all-to-all
 //! hierarchical        to(r) = r + m in servers of m ranks; n/m - 1 phases of S/n each, as the ring
@@ -34,8 +35,12 @@ pub enum Collective {
 /// The algorithm.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Algorithm {
-    /// From each rank to the next, along a ring.
-    Ring,
+    /// From each rank to the next, along rings side by side: each carries an equal part of the buffer. The communicator lists the ranks
+    /// of one ring after those of another, so it has `channels` times as many members as ranks.
+    Ring {
+        /// The number of rings.
+        channels: u32,
+    },
     /// With partners at halving, then doubling distance; for 2^k ranks.
     HalvingDoubling,
     /// Within servers first, which takes no time, then along rings of the ranks with the same place in each server.
@@ -129,12 +134,20 @@ impl Exchange {
     /// Returns the name of its algorithm.
     pub fn algorithm(&self) -> &'static str {
         match self {
-            Exchange::Phased { algorithm: Algorithm::Ring, .. } => "ring",
+            Exchange::Phased { algorithm: Algorithm::Ring { .. }, .. } => "ring",
             Exchange::Phased { algorithm: Algorithm::HalvingDoubling, .. } => "halving-doubling",
             Exchange::Phased { .. } => "hierarchical",
             Exchange::Tree { .. } => "tree",
             Exchange::AllToAll { pairwise: true, .. } => "pairwise",
             _ => "direct",
+        }
+    }
+
+    /// The ranks among n members of a communicator.
+    pub fn ranks(&self, n: u32) -> u32 {
+        match self {
+            Exchange::Phased { algorithm: Algorithm::Ring { channels }, .. } => n / channels.max(&1),
+            _ => n,
         }
     }
 
@@ -176,7 +189,7 @@ impl Exchange {
         match *self {
             Exchange::Phased { collective, algorithm, .. } => {
                 let one = match algorithm {
-                    Algorithm::Ring => n.saturating_sub(1),
+                    Algorithm::Ring { channels } => (n / channels.max(1)).saturating_sub(1),
                     Algorithm::HalvingDoubling => n.max(1).ilog2(),
                     Algorithm::Hierarchical { per_server } => (n / per_server.max(1)).saturating_sub(1),
                 };
@@ -190,9 +203,10 @@ impl Exchange {
     /// Returns the transfer of `rank` of n in a phase.
     pub(super) fn transfer(&self, n: u32, rank: u32, phase: u32) -> Transfer {
         let (to, bytes) = match *self {
-            Exchange::Phased { algorithm: Algorithm::Ring, bytes, .. } => {
+            Exchange::Phased { algorithm: Algorithm::Ring { channels }, bytes, .. } => {
+                let (first, place, of) = channel(n, channels, rank);
                 // The part received in the phase before: after n - 1 phases of an all-reduce it is summed up, and goes around again.
-                ((rank + 1) % n, parts(bytes, n, (rank + n - phase % n) % n, 1))
+                (first + (place + 1) % of, parts(bytes, n, first + (place + of - phase % of) % of, 1))
             }
             Exchange::Phased { algorithm: Algorithm::Hierarchical { per_server }, bytes, .. } => {
                 // As the ring, but of servers; a rank handles the part of its place in each server.
@@ -226,6 +240,10 @@ impl Exchange {
             Exchange::Phased { algorithm: Algorithm::HalvingDoubling, .. } => rank ^ self.distance(n, phase),
             Exchange::Phased { algorithm: Algorithm::Hierarchical { per_server }, .. } => (rank + n - per_server) % n,
             Exchange::AllToAll { .. } => (rank + n - (phase + 1) % n) % n,
+            Exchange::Phased { algorithm: Algorithm::Ring { channels }, .. } => {
+                let (first, place, of) = channel(n, *channels, rank);
+                first + (place + of - 1) % of
+            }
             _ => (rank + n - 1) % n,
         }
     }
@@ -252,7 +270,7 @@ impl Exchange {
         match self {
             Exchange::PointToPoint { .. } => Box::new(std::iter::once((0, 1))),
             // To the same rank in all phases.
-            Exchange::Phased { algorithm: Algorithm::Ring | Algorithm::Hierarchical { .. }, .. } => {
+            Exchange::Phased { algorithm: Algorithm::Ring { .. } | Algorithm::Hierarchical { .. }, .. } => {
                 Box::new((0..n).map(move |rank| (rank, self.transfer(n, rank, 0).to)))
             }
             Exchange::Phased { .. } => {
@@ -301,7 +319,7 @@ impl Exchange {
                 let square = |n: usize| n as u64 * n as u64;
                 square(servers.len()) - sorted.chunk_by(|a, b| a == b).map(|one| square(one.len())).sum::<u64>()
             }
-            Exchange::Phased { algorithm: Algorithm::Ring | Algorithm::Hierarchical { .. }, .. } => {
+            Exchange::Phased { algorithm: Algorithm::Ring { .. } | Algorithm::Hierarchical { .. }, .. } => {
                 u64::from(self.phases(n)) * phase(0)
             }
             Exchange::Tree { chunks, .. } => self.tree(n).map_or(0, |tree| {
@@ -319,7 +337,7 @@ impl Exchange {
     /// nccl-tests: all-reduce S and 2 (n - 1)/n S; all-gather, reduce-scatter S and (n - 1)/n S; all-to-all n parts and n - 1 of them;
     /// sendrecv S and S. An all-to-all of uneven sizes counts the mean over ranks.
     pub(super) fn quoted(&self, n: u32, sent: u64, kept: u64) -> (f64, f64) {
-        let n = f64::from(n);
+        let n = f64::from(self.ranks(n));
         match self {
             Exchange::Phased { collective, bytes, .. } => {
                 let both = if *collective == Collective::AllReduce { 2.0 } else { 1.0 };
@@ -335,6 +353,12 @@ impl Exchange {
     }
 }
 
+/// The ring of a member of n: its first member, the place of this one in it, and its length.
+fn channel(n: u32, channels: u32, member: u32) -> (u32, u32, u32) {
+    let of = (n / channels.max(1)).max(1);
+    (member / of * of, member % of, of)
+}
+
 #[cfg(test)]
 mod tests {
     use super::*;
@@ -348,7 +372,7 @@ mod tests {
     #[test]
     fn every_phase_sends_to_whom_the_other_expects_and_all_bytes_add_up() {
         for n in [2u32, 3, 4, 5, 8, 12, 16] {
-            for algorithm in [Algorithm::Ring, Algorithm::HalvingDoubling] {
+            for algorithm in [Algorithm::Ring { channels: 1 }, Algorithm::HalvingDoubling] {
                 if algorithm == Algorithm::HalvingDoubling && !n.is_power_of_two() {
                     continue;
                 }
@@ -387,7 +411,9 @@ mod tests {
             Exchange::Tree { bytes, chunks: 3 },
         ];
         for collective in [Collective::AllReduce, Collective::AllGather, Collective::ReduceScatter] {
-            for algorithm in [Algorithm::Ring, Algorithm::HalvingDoubling, Algorithm::Hierarchical { per_server }] {
+            for algorithm in
+                [Algorithm::Ring { channels: 1 }, Algorithm::HalvingDoubling, Algorithm::Hierarchical { per_server }]
+            {
                 all.push(phased(collective, algorithm, bytes));
             }
         }
@@ -450,7 +476,7 @@ mod tests {
 
     #[test]
     fn bandwidths_as_nccl_tests_quotes_them() {
-        let ring = |collective| phased(collective, Algorithm::Ring, 800).quoted(8, 0, 0);
+        let ring = |collective| phased(collective, Algorithm::Ring { channels: 1 }, 800).quoted(8, 0, 0);
         assert_eq!(ring(Collective::AllReduce), (800.0, 1400.0));
         assert_eq!(ring(Collective::AllGather), (800.0, 700.0));
         assert_eq!(ring(Collective::ReduceScatter), (800.0, 700.0));
@@ -465,7 +491,7 @@ mod tests {
     fn transfers_between_servers_are_counted_without_a_list() {
         use {Algorithm::*, Collective::*};
         let exchanges = [
-            phased(AllReduce, Ring, 999),
+            phased(AllReduce, Ring { channels: 1 }, 999),
             phased(AllGather, HalvingDoubling, 999),
             phased(AllReduce, HalvingDoubling, 999),
             Exchange::AllToAll { bytes: 7, pairwise: true },

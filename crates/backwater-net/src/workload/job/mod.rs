@@ -16,6 +16,9 @@
 //! by [`Moment`](super::Moment), when its sender has the last acknowledgement. A transfer within one server takes no time and does not use
 //! the network.
 //!
+//! Software may cost more: an exchange begins its first messages a *latency* after its start, each message enters the network a *message
+//! latency* after its last wait, and flags travel with the data.
+//!
 //! Only work in progress is in memory: a round's flows are created when their task, or their phase of it, begins, and a run holds the state
 //! of `in_flight` rounds, whatever their number. Completions of one instant are collected and handled in the order of instances, rounds and
 //! tasks, so a run does not depend on which of several simultaneous completions comes first.
@@ -38,7 +41,7 @@ pub use exchange::{Algorithm, Choice, Collective, Exchange};
 pub use placement::Placement;
 pub use plan::Plan;
 pub use run::Job;
-pub use spec::{JobSpec, Links, StepSpec, Work};
+pub use spec::{JobSpec, Links, Software, StepSpec, Work};
 pub use tokens::{Copies, Routing};
 
 #[cfg(test)]

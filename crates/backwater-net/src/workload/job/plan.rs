@@ -268,19 +268,22 @@ fn valid(job: &JobSpec, step: usize, ranks: &[u32]) -> Result<(), JobError> {
         return Err(JobError::NoRank { step, rank: *rank });
     }
     let fail = |flaw: Flaw| Err(JobError::Flaw { step, flaw });
-    let mut seen: Vec<u32> = ranks.to_vec();
+    let (members, ranks) = (ranks, ranks.len());
+    // Rings side by side pass through the same servers.
+    let rings =
+        matches!(&job.steps[step].work, Work::Exchange(exchange) if exchange.ranks(ranks as u32) < ranks as u32);
+    let mut seen: Vec<u32> = members.to_vec();
     seen.sort_unstable();
-    if let Some(twice) = seen.windows(2).find(|w| w[0] == w[1]) {
+    if let Some(twice) = seen.windows(2).find(|w| w[0] == w[1] && !rings) {
         return fail(Flaw::Twice { rank: twice[0] });
     }
-    let (members, ranks) = (ranks, ranks.len());
     let exchange = match &job.steps[step].work {
         Work::Compute(_) if ranks == 0 => return fail(Flaw::Number { ranks }),
         Work::Compute(_) => return Ok(()),
         Work::Exchange(exchange) => exchange,
     };
     match exchange {
-        _ if ranks < 2 => fail(Flaw::Number { ranks }),
+        _ if exchange.ranks(ranks as u32) < 2 => fail(Flaw::Number { ranks }),
         Exchange::PointToPoint { .. } if ranks > 2 => fail(Flaw::Number { ranks }),
         Exchange::Phased { algorithm: Algorithm::HalvingDoubling, .. } if !ranks.is_power_of_two() => {
             fail(Flaw::PowerOfTwo { ranks })

@@ -17,6 +17,29 @@ pub enum Work {
     Exchange(Exchange),
 }
 
+/// Costs of the hosts' software, beside the network.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Software {
+    /// Time from the start of an exchange until its first messages.
+    pub latency: Time,
+    /// Time from the end of a message's last wait until it enters the network, beside the job's start latency.
+    pub message_latency: Time,
+    /// Bytes on the network, of so many bytes of data: flags that travel with the data.
+    pub sent: u32,
+    /// See `sent`.
+    pub of: u32,
+}
+
+impl Software {
+    /// It costs nothing.
+    pub const FREE: Software = Software { latency: Time::ZERO, message_latency: Time::ZERO, sent: 1, of: 1 };
+
+    /// \[bytes\] on the network, for so many bytes of data.
+    pub fn carried(&self, bytes: u64) -> u64 {
+        (u128::from(bytes) * u128::from(self.sent)).div_ceil(u128::from(self.of.max(1))) as u64
+    }
+}
+
 /// A step.
 #[derive(Clone, Debug, PartialEq)]
 pub struct StepSpec {
@@ -32,6 +55,8 @@ pub struct StepSpec {
     pub after_previous: Vec<usize>,
     /// Its earliest start after the start of the job.
     pub start: Time,
+    /// Its costs in software.
+    pub software: Software,
 }
 
 /// A job.

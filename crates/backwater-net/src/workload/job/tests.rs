@@ -23,7 +23,7 @@ pub(super) fn send(bytes: u64) -> Work {
 
 pub(super) fn step(work: Work, communicators: Vec<Vec<u32>>, after: &[usize]) -> StepSpec {
     let (label, after_previous, start) = ("step".into(), Vec::new(), Time::ZERO);
-    StepSpec { label, work, communicators, after: after.to_vec(), after_previous, start }
+    StepSpec { label, work, communicators, after: after.to_vec(), after_previous, start, software: Software::FREE }
 }
 
 pub(super) fn job(ranks: u32, steps: Vec<StepSpec>) -> JobSpec {
@@ -186,9 +186,9 @@ fn rounds_in_flight_overlap_and_stay_in_order() {
 fn phases_wait_for_what_they_pass_on() {
     use super::{Algorithm::*, Collective::*};
     for (collective, algorithm, phases) in [
-        (AllReduce, Ring, 14),
-        (AllGather, Ring, 7),
-        (ReduceScatter, Ring, 7),
+        (AllReduce, Ring { channels: 1 }, 14),
+        (AllGather, Ring { channels: 1 }, 7),
+        (ReduceScatter, Ring { channels: 1 }, 7),
         (AllReduce, HalvingDoubling, 6),
         (AllGather, HalvingDoubling, 3),
     ] {
@@ -198,7 +198,7 @@ fn phases_wait_for_what_they_pass_on() {
         assert_eq!((course.flows.len() as u64, course.most), (8 * phases, 8));
     }
     // One slow link delays only the parts that pass over it, until they have gone around.
-    let spec = exchange(4, Exchange::Phased { collective: AllGather, algorithm: Ring, bytes: 400 });
+    let spec = exchange(4, Exchange::Phased { collective: AllGather, algorithm: Ring { channels: 1 }, bytes: 400 });
     let slow = |flow: &FlowSpec| if flow.src.0 == 0 { Time::us(50) } else { Time::us(1) };
     let course = course(&spec, slow, false);
     assert_eq!(course.rows[0].end, Some(Time::us(3 + 150)));
@@ -214,7 +214,8 @@ fn within_a_server_nothing_is_sent() {
     assert_eq!((course.flows.len(), course.rows[0].bytes), (32, 32 * 4000));
     assert!(course.flows.iter().all(|(_, f, _)| f.src.0 / 4 != f.dst.0 / 4));
     // A ring by servers: 2 of 8 transfers of a phase leave their server.
-    let ring = Exchange::Phased { collective: Collective::AllReduce, algorithm: Algorithm::Ring, bytes: 8000 };
+    let ring =
+        Exchange::Phased { collective: Collective::AllReduce, algorithm: Algorithm::Ring { channels: 1 }, bytes: 8000 };
     let ring = JobSpec { ranks_per_server: 4, ..exchange(8, ring) };
     assert_eq!(course_of(&ring).flows.len(), 14 * 2);
     let inside = JobSpec { ranks_per_server: 8, rounds: 4, ..all };
@@ -243,6 +244,50 @@ fn a_share_for_each_server_that_was_drawn() {
 }
 
 #[test]
+fn rings_side_by_side_use_an_interface_of_each_server_each() {
+    // Two servers of two ranks; ring k is listed by the rank of place k, twice for each server.
+    let ring =
+        Exchange::Phased { collective: Collective::AllReduce, algorithm: Algorithm::Ring { channels: 2 }, bytes: 8000 };
+    let members = vec![0, 0, 2, 2, 1, 1, 3, 3];
+    let spec = JobSpec { ranks_per_server: 2, ..job(4, vec![step(Work::Exchange(ring), vec![members], &[])]) };
+    let course = course(&spec, |_| Time::us(10), false);
+    // Six phases of S/8 in each ring; two of the four links of a ring join servers.
+    assert_eq!(course.flows.len(), 6 * 2 * 2);
+    assert!(course.flows.iter().all(|(_, f, _)| f.bytes == 1000 && f.src.0 % 2 == f.dst.0 % 2 && f.src != f.dst));
+    for host in 0..4 {
+        assert_eq!(course.flows.iter().filter(|(_, f, _)| f.src.0 == host).count(), 6);
+    }
+    let row = &course.rows[0];
+    assert_eq!((row.ranks, row.size_bytes, row.bus_bytes), (4, 8000.0, 8000.0 * 2.0 * 3.0 / 4.0));
+    // The last member of a server sends a part to the next server in each of the six phases.
+    assert_eq!(row.end, Some(Time::us(3 + 60)));
+}
+
+#[test]
+fn software_costs_time_before_the_first_and_before_each_message() {
+    let ring = Exchange::Phased {
+        collective: Collective::AllGather,
+        algorithm: Algorithm::Ring { channels: 1 },
+        bytes: 30_000,
+    };
+    let software = Software { latency: Time::us(7), message_latency: Time::us(2), sent: 16, of: 15 };
+    let one = StepSpec { software, ..step(Work::Exchange(ring), vec![vec![0, 1, 2]], &[]) };
+    let course = course(&job(3, vec![one]), |_| Time::us(10), false);
+    let starts: Vec<u64> = course.flows.iter().map(|(at, ..)| at.0 / 1_000_000).collect();
+    assert_eq!(starts, [12, 12, 12, 24, 24, 24]);
+    // 10 000 B of data take 16/15 of that, rounded up; rows have the data.
+    assert!(course.flows.iter().all(|(_, flow, _)| flow.bytes == 10_667));
+    let row = &course.rows[0];
+    assert_eq!((row.start, row.end, row.bytes), (Time::us(3), Some(Time::us(34)), 60_000));
+    // The first transfers began with the exchange.
+    let times: Vec<(Time, Option<Time>)> = course.transfers.iter().map(|row| (row.start, row.end)).collect();
+    assert_eq!(times[0], (Time::us(3), Some(Time::us(22))));
+    assert_eq!(times[5], (Time::us(22), Some(Time::us(34))));
+    // Two packets of 4000 B, one of 2667 B, each way twice, at 100 Gb/s.
+    assert_eq!(row.bound, Time(2 * (10_667 + 3 * 64) * 80));
+}
+
+#[test]
 fn instances_share_nothing_but_their_kind() {
     let drawn = Exchange::Drawn { choice: Choice::Random, fan_out: 2, with_self: false, bytes: 4000, in_all: false };
     let one = exchange(6, drawn);
@@ -262,9 +307,9 @@ fn works() -> impl Strategy<Value = Work> {
     prop_oneof![
         (0u64..20).prop_map(compute),
         proptest::sample::select(vec![
-            phased(AllReduce, Ring),
-            phased(AllGather, Ring),
-            phased(ReduceScatter, Ring),
+            phased(AllReduce, Ring { channels: 1 }),
+            phased(AllGather, Ring { channels: 1 }),
+            phased(ReduceScatter, Ring { channels: 1 }),
             Exchange::AllToAll { bytes: 5_000, pairwise: false },
             Exchange::AllToAll { bytes: 5_000, pairwise: true },
             Exchange::Drawn { choice: Choice::Random, fan_out: 1, with_self: false, bytes: 5_001, in_all: true },
@@ -276,15 +321,22 @@ fn works() -> impl Strategy<Value = Work> {
 
 /// Steps in an order in which none waits for a later one, so the job has no cycle; communicators are blocks of the ranks.
 fn jobs() -> impl Strategy<Value = JobSpec> {
-    let one = (works(), 1u32..=3, prop::collection::vec(any::<prop::sample::Index>(), 0..3), any::<bool>());
+    let software = (0u64..3, 0u64..3).prop_map(|(latency, message)| Software {
+        latency: Time::us(latency),
+        message_latency: Time::us(message),
+        ..Software::FREE
+    });
+    let after = prop::collection::vec(any::<prop::sample::Index>(), 0..3);
+    let one = (works(), 1u32..=3, after, any::<bool>(), software);
     (prop::collection::vec(one, 1..6), 1u64..5, 1u64..4, 1u32..3).prop_map(|(steps, rounds, in_flight, per_server)| {
-        let step = |(number, (work, blocks, after, previous)): (usize, (Work, u32, Vec<prop::sample::Index>, bool))| {
+        type Drawn = (Work, u32, Vec<prop::sample::Index>, bool, Software);
+        let step = |(number, (work, blocks, after, previous, software)): (usize, Drawn)| {
             let size = 12 / blocks;
             let communicators = (0..blocks).map(|b| (b * size..(b + 1) * size).collect()).collect();
             let mut after: Vec<usize> = after.iter().filter(|_| number > 0).map(|i| i.index(number)).collect();
             after.dedup();
             let after_previous = if previous { vec![number] } else { Vec::new() };
-            StepSpec { after_previous, ..self::step(work, communicators, &after) }
+            StepSpec { after_previous, software, ..self::step(work, communicators, &after) }
         };
         let steps = steps.into_iter().enumerate().map(step).collect();
         JobSpec { rounds, in_flight, ranks_per_server: per_server, ..job(12, steps) }

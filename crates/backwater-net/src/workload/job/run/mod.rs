@@ -12,7 +12,7 @@ use backwater_engine::Time;
 use std::cmp::Reverse;
 use std::collections::{BTreeMap, BinaryHeap, HashMap, VecDeque};
 use std::sync::Arc;
-use transfers::{Active, InProgress};
+use transfers::{Active, InProgress, Message};
 
 /// A task of a round of an instance.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, serde::Serialize, serde::Deserialize)]
@@ -67,8 +67,10 @@ pub struct Job {
     begun: bool,
     /// Tasks that may begin, with the last condition of each.
     ready: BTreeMap<At, Release>,
-    /// Computations in progress, and tasks that may not begin yet.
+    /// Computations in progress, tasks that may not begin yet, and exchanges whose first messages are still to come.
     later: BinaryHeap<Reverse<(Time, At, bool)>>,
+    /// Messages that software holds, by the time at which they enter the network.
+    held: BTreeMap<(Time, u64), Message>,
     /// Transfers completed at this instant: the task, its rank and its phase.
     done: Vec<(At, u32, u32)>,
     /// Transfers in the network, by their flows; empty if nobody reads their rows.
@@ -97,8 +99,8 @@ impl Job {
         let instances = (0..spec.instances()).map(|_| Instance::default()).collect();
         let (ready, later, done) = (BTreeMap::new(), BinaryHeap::new(), Vec::new());
         let (begun, in_progress) = (false, HashMap::new());
-        let has_rows = true;
-        Ok(Job { spec, plan, links, seed, group, instances, begun, ready, later, done, in_progress, has_rows })
+        let (held, has_rows) = (BTreeMap::new(), true);
+        Ok(Job { spec, plan, links, seed, group, instances, begun, ready, later, held, done, in_progress, has_rows })
     }
 
     /// Number of flows in all, if known beforehand: random draws may stay within a server.
@@ -329,10 +331,19 @@ impl Dependent for Job {
             (0..self.instances.len() as u32).for_each(|instance| self.open_rounds(instance, &Release::default()));
         }
         let (flows, rows) = (due.flows.len(), due.rows.collectives.len());
+        while let Some(entry) = self.held.first_entry().filter(|entry| entry.key().0 <= now) {
+            let (id, message) = (entry.key().1, entry.remove());
+            let flow = self.flow(id, message);
+            due.flows.push(flow);
+        }
         self.settle(now, due);
         loop {
             while let Some(Reverse((_, at, over))) = self.later.peek().filter(|Reverse((t, ..))| *t <= now).copied() {
                 self.later.pop();
+                if let Some(release) = self.prepared(at) {
+                    self.send_first(at, &release, now, due);
+                    continue;
+                }
                 let release = self.released(at);
                 if over {
                     self.complete(at, &release, now, due);
@@ -346,7 +357,8 @@ impl Dependent for Job {
         due.flows[flows..].sort_unstable_by_key(|flow| flow.id);
         due.rows.collectives[rows..].sort_unstable_by_key(|row| (row.group, row.instance, row.round, row.communicator));
         due.flows[flows..].iter_mut().for_each(|flow| flow.start = now);
-        self.later.peek().map(|Reverse((time, ..))| *time)
+        let next = self.later.peek().map(|Reverse((time, ..))| *time);
+        next.into_iter().chain(self.held.first_key_value().map(|((time, _), _)| *time)).min()
     }
 
     fn omit_rows(&mut self) {

@@ -7,9 +7,10 @@ use crate::units::Bytes;
 use crate::workload::flow_spec::FlowSpec;
 use crate::workload::job::transfer::Transfer;
 use crate::workload::job::tree::Tree;
-use crate::workload::job::{Exchange, Routing, Work, experts};
+use crate::workload::job::{Exchange, Routing, Software, Work, experts};
 use crate::workload::{Due, Group};
 use backwater_engine::{Time, rng};
+use std::cmp::Reverse;
 use std::collections::{BTreeMap, VecDeque};
 use std::sync::Arc;
 
@@ -29,6 +30,20 @@ pub(super) struct Active {
     ranks: Vec<(u32, u32)>,
     /// With a tree, per transfer: how many others it waits for.
     waits: Vec<u32>,
+    /// While software prepares its first messages: what released them.
+    prepares: Option<Release>,
+    /// Its first messages are being sent: they began with it.
+    first: bool,
+}
+
+/// A message for the network.
+#[derive(Clone, Copy, serde::Serialize, serde::Deserialize)]
+pub(super) struct Message {
+    group: u32,
+    src: HostId,
+    dst: HostId,
+    /// \[bytes\] of payload.
+    bytes: u64,
 }
 
 /// A transfer in the network: what its row needs, and its flow's number does not tell.
@@ -49,21 +64,55 @@ impl Job {
         let ranks = if phases > 0 { vec![(0, 0); n as usize] } else { Vec::new() };
         let (left, transfers, bytes, kept, loads) = (0, 0, 0, 0, BTreeMap::new());
         let waits = exchange.tree(n).map_or_else(Vec::new, Tree::waits);
-        let mut active = Box::new(Active { start: now, left, transfers, bytes, kept, loads, ranks, waits });
+        let latency = self.software(at).latency;
+        let prepares = (latency > Time::ZERO).then(|| after.clone());
+        self.put(
+            at,
+            Box::new(Active { start: now, left, transfers, bytes, kept, loads, ranks, waits, prepares, first: true }),
+        );
+        if latency > Time::ZERO {
+            return self.later.push(Reverse((now.after(latency), at, false)));
+        }
+        self.send_first(at, after, now, due);
+    }
+
+    /// The costs of a task in software.
+    fn software(&self, at: At) -> Software {
+        self.spec.steps[self.plan.tasks[at.task as usize].step as usize].software
+    }
+
+    /// Returns what released an exchange whose first messages are now prepared.
+    pub(super) fn prepared(&mut self, at: At) -> Option<Release> {
+        match self.state(at) {
+            Some(State::Active(active)) => active.prepares.take(),
+            _ => None,
+        }
+    }
+
+    /// Sends the first messages of an exchange.
+    pub(super) fn send_first(&mut self, at: At, after: &Release, now: Time, due: &mut Due) {
+        let Work::Exchange(exchange) = self.work(at).clone() else { return };
+        self.begin_transfers(at, &exchange, after, now, due);
+        if let Some(State::Active(active)) = self.state(at) {
+            active.first = false;
+        }
+        self.finish(at, after, now, due);
+    }
+
+    fn begin_transfers(&mut self, at: At, exchange: &Exchange, after: &Release, now: Time, due: &mut Due) {
+        let n = self.ranks(at).len() as u32;
+        let phases = exchange.phases(n);
         if phases > 0 {
             // A phase of every rank, so that the remainder is known before the first is complete.
-            active.left = u64::from(n) * u64::from(phases);
-            self.put(at, active);
-            (0..n).for_each(|rank| self.go_on(at, exchange, rank, after, now, due));
-            return self.finish(at, after, now, due);
+            self.expect(at, u64::from(n) * u64::from(phases));
+            return (0..n).for_each(|rank| self.go_on(at, exchange, rank, after, now, due));
         }
         if let Some(tree) = exchange.tree(n) {
-            active.left = tree.transfers();
+            self.expect(at, tree.transfers());
+            let waits = tree.waits();
             let edges = (0..tree.numbers()).filter(|index| index % u64::from(n) != 0);
-            let first: Vec<u64> = edges.filter(|index| active.waits.get(*index as usize) == Some(&0)).collect();
-            self.put(at, active);
-            self.go_on_in_tree(at, tree, first, after, now, due);
-            return self.finish(at, after, now, due);
+            let first: Vec<u64> = edges.filter(|index| waits.get(*index as usize) == Some(&0)).collect();
+            return self.go_on_in_tree(at, tree, first, after, now, due);
         }
         let all = match *exchange {
             Exchange::Drawn { choice, fan_out, with_self, bytes, in_all } => {
@@ -76,12 +125,17 @@ impl Job {
             Exchange::Routed { ref routing, bytes, back } => self.routed(at, routing, bytes, back),
             _ => exchange.direct(n),
         };
-        active.left = all.len() as u64;
-        self.put(at, active);
+        self.expect(at, all.len() as u64);
         all.into_iter().for_each(|transfer| {
             self.transfer(at, transfer, after, now, due);
         });
-        self.finish(at, after, now, due);
+    }
+
+    /// So many transfers of an exchange are to come.
+    fn expect(&mut self, at: At, transfers: u64) {
+        if let Some(State::Active(active)) = self.state(at) {
+            active.left = transfers;
+        }
     }
 
     fn put(&mut self, at: At, active: Box<Active>) {
@@ -139,8 +193,12 @@ impl Job {
             (self.host(at, from), self.host(at, to), self.spec.server(from) == self.spec.server(to));
         let (group, id) = (self.group_of(at), self.flow_id(at, transfer.index));
         let step = self.plan.tasks[at.task as usize].step as usize;
-        let wire = self.links.packets[step].on_wire(transfer.bytes);
+        let software = self.software(at);
+        let carried = software.carried(transfer.bytes);
+        let wire = self.links.packets[step].on_wire(carried);
+        let mut start = now;
         if let Some(State::Active(active)) = self.state(at) {
+            start = if active.first { active.start } else { now };
             if local {
                 (active.kept, active.left) = (active.kept + transfer.bytes, active.left - 1);
                 return true;
@@ -151,12 +209,21 @@ impl Job {
         }
         if self.has_rows {
             let release = (*after != Release::default()).then(|| Box::new(after.clone()));
-            self.in_progress.insert(id, InProgress { from, to, bytes: transfer.bytes, start: now, release });
+            self.in_progress.insert(id, InProgress { from, to, bytes: transfer.bytes, start, release });
         }
-        let (class, ect) = (self.spec.class, self.spec.ect);
-        let (bytes, start, path, ack_path, stream) = (transfer.bytes, Time::ZERO, None, None, None);
-        due.flows.push(FlowSpec { id, group, src, dst, bytes, start, class, ect, path, ack_path, link: None, stream });
+        let message = Message { group, src, dst, bytes: carried };
+        match software.message_latency {
+            Time::ZERO => due.flows.push(self.flow(id, message)),
+            latency => _ = self.held.insert((now.after(latency), id), message),
+        }
         false
+    }
+
+    /// The flow of a message; the caller knows when it starts.
+    pub(super) fn flow(&self, id: u64, Message { group, src, dst, bytes }: Message) -> FlowSpec {
+        let (class, ect) = (self.spec.class, self.spec.ect);
+        let (start, path, ack_path, stream) = (Time::ZERO, None, None, None);
+        FlowSpec { id, group, src, dst, bytes, start, class, ect, path, ack_path, link: None, stream }
     }
 
     /// The row of a transfer.
@@ -250,7 +317,7 @@ impl Job {
 
     pub(super) fn row(&self, at: At, active: &Active, end: Option<Time>) -> CollectiveRow {
         let task = &self.plan.tasks[at.task as usize];
-        let ranks = self.ranks(at).len() as u32;
+        let members = self.ranks(at).len() as u32;
         let Work::Exchange(exchange) = self.work(at) else { unreachable!("computations have no rows") };
         let packet = &self.links.packets[task.step as usize];
         let time = |(host, (out, into)): (&HostId, &(u64, u64))| {
@@ -258,7 +325,7 @@ impl Job {
             let (more, than) = packet.overrun(packet.shortest(Bytes::ZERO, None), rate);
             Time((u128::from(rate.time_for(Bytes(*out.max(into))).0) * u128::from(than) / u128::from(more)) as u64)
         };
-        let (size, bus) = exchange.quoted(ranks, active.bytes, active.kept);
+        let (size, bus) = exchange.quoted(members, active.bytes, active.kept);
         CollectiveRow {
             job: Arc::clone(&self.spec.label),
             step: Arc::clone(&self.spec.steps[task.step as usize].label),
@@ -268,7 +335,7 @@ impl Job {
             instance: at.instance,
             round: at.round,
             communicator: task.communicator,
-            ranks,
+            ranks: exchange.ranks(members),
             start: active.start,
             end,
             transfers: active.transfers,
