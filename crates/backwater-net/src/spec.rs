@@ -29,6 +29,8 @@ pub enum FaultKind {
         from: Option<NodeId>,
         /// Receiving end; none: any.
         to: Option<NodeId>,
+        /// The number of one of the links between two nodes, in the order of the graph; `None`: all.
+        number: Option<u32>,
         /// The kind of frames; none: all. A later fault for the same frames of a link replaces this one.
         what: Option<FrameKind>,
         /// Probability of loss of each frame, 0 to 1.
@@ -45,26 +47,18 @@ pub enum FaultKind {
         /// The number of the frame that is lost, counted from now on, from 1.
         nth: u64,
     },
-    /// All links between two nodes carry nothing, in both directions; frames in flight are lost.
-    LinkDown {
-        /// One end.
-        a: NodeId,
-        /// The other end.
-        b: NodeId,
-    },
+    /// Links between two nodes carry nothing, in both directions; frames in flight are lost.
+    LinkDown(LinkEnds),
     /// They carry frames again.
-    LinkUp {
-        /// One end.
-        a: NodeId,
-        /// The other end.
-        b: NodeId,
-    },
+    LinkUp(LinkEnds),
     /// A node sends to another at a new rate.
     RateChange {
         /// Sending end.
         from: NodeId,
         /// Receiving end.
         to: NodeId,
+        /// The number of one of their links, in the order of the graph; `None`: all.
+        number: Option<u32>,
         /// The new rate.
         rate: Rate,
     },
@@ -97,6 +91,29 @@ pub enum FaultKind {
         /// A bit for each class, then one for the whole link.
         classes: u16,
     },
+}
+
+impl FaultKind {
+    /// All links between two nodes go down.
+    pub fn link_down(a: NodeId, b: NodeId) -> FaultKind {
+        FaultKind::LinkDown(LinkEnds { a, b, number: None })
+    }
+
+    /// They come up again.
+    pub fn link_up(a: NodeId, b: NodeId) -> FaultKind {
+        FaultKind::LinkUp(LinkEnds { a, b, number: None })
+    }
+}
+
+/// Links between two nodes: all, or one of them.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct LinkEnds {
+    /// One end.
+    pub a: NodeId,
+    /// The other end.
+    pub b: NodeId,
+    /// The number of one of their links, in the order of the graph; `None`: all.
+    pub number: Option<u32>,
 }
 
 /// Kinds of frames that a fault can pick.
@@ -174,6 +191,8 @@ pub struct Spec<A> {
     pub flows_total: Option<u64>,
     /// Faults, in any order.
     pub faults: Vec<Fault>,
+    /// Time from a change of a link's state until routes follow.
+    pub convergence: Time,
     /// End of the run; `None`: when every flow is complete.
     pub stop_at: Option<Time>,
     /// A deadlock ends the run; otherwise it is recorded only.

@@ -76,6 +76,7 @@ pub fn build(checked: &Checked, seed: u64) -> Result<Spec<registry::Config>, Sce
         jobs: run.jobs,
         flows_total: run.total,
         faults: checked.planned.faults.clone(),
+        convergence: resolved.file.link.convergence,
         stop_at: resolved.file.stop.at,
         deadlock_ends: resolved.file.stop.deadlock,
         stall: resolved.file.stop.stall,

@@ -1,64 +1,91 @@
 //! From `[[fault]]` to the stage's faults.
 
 use crate::error::{ScenarioError, nearest};
-use crate::file::{FaultEntry, Frames, Host, Loss, PauseStorm, Paused, SlowReceiver};
+use crate::file::{Between, FaultEntry, Frames, Host, LinkFlap, Loss, PauseStorm, Paused, SlowReceiver};
 use crate::hosts;
 use crate::layout::Layout;
+use backwater_engine::Time;
 use backwater_mech::registry::ENTRIES;
 use backwater_net::packet::{Class, HostId, NodeId};
 use backwater_net::pause::MAC_CONTROL;
-use backwater_net::spec::{Fault, FaultKind, FrameKind};
+use backwater_net::spec::{Fault, FaultKind, FrameKind, LinkEnds};
+use backwater_net::topology::Link;
 
 /// All faults of the scenario.
 pub(crate) fn all(layout: &Layout) -> Result<Vec<Fault>, ScenarioError> {
     let mut all = Vec::new();
     for (i, entry) in layout.resolved.file.fault.iter().enumerate() {
-        let (fault, end) = one(layout, &format!("fault.{i}"), entry)?;
-        all.push(fault);
-        all.extend(end);
+        all.extend(one(layout, &format!("fault.{i}"), entry)?);
     }
     Ok(all)
 }
 
-/// A fault, and its end if it has one.
-fn one(layout: &Layout, key: &str, fault: &FaultEntry) -> Result<(Fault, Option<Fault>), ScenarioError> {
+/// What one entry makes happen, in the order of time.
+fn one(layout: &Layout, key: &str, fault: &FaultEntry) -> Result<Vec<Fault>, ScenarioError> {
     let (at, kind) = match fault {
         FaultEntry::Loss(loss) => (loss.at, self::loss(layout, key, loss)?),
         FaultEntry::DropNth(drop) => {
             let (from, to) = link(layout, key, ("from", &drop.from), ("to", &drop.to))?;
             (drop.at, FaultKind::DropNth { from, to, what: kind(layout, key, &drop.frame)?, nth: drop.nth })
         }
-        FaultEntry::LinkDown(between) => {
-            let (a, b) = link(layout, key, ("a", &between.a), ("b", &between.b))?;
-            (between.at, FaultKind::LinkDown { a, b })
+        FaultEntry::LinkDown(Between { at, a, b, number }) => {
+            (*at, FaultKind::LinkDown(ends(layout, key, ("a", a), ("b", b), *number)?))
         }
-        FaultEntry::LinkUp(between) => {
-            let (a, b) = link(layout, key, ("a", &between.a), ("b", &between.b))?;
-            (between.at, FaultKind::LinkUp { a, b })
+        FaultEntry::LinkUp(Between { at, a, b, number }) => {
+            (*at, FaultKind::LinkUp(ends(layout, key, ("a", a), ("b", b), *number)?))
         }
+        FaultEntry::LinkFlap(flap) => return link_flap(layout, key, flap),
         FaultEntry::RateChange(change) => {
-            let (from, to) = link(layout, key, ("from", &change.from), ("to", &change.to))?;
-            (change.at, FaultKind::RateChange { from, to, rate: change.rate })
+            let LinkEnds { a, b, number } =
+                ends(layout, key, ("from", &change.from), ("to", &change.to), change.number)?;
+            (change.at, FaultKind::RateChange { from: a, to: b, number, rate: change.rate })
         }
         FaultEntry::SlowReceiver(slow) => (slow.at, slow_receiver(layout, key, slow)?),
         FaultEntry::PauseStorm(storm) => return pause_storm(layout, key, storm),
     };
-    Ok((Fault { at, kind }, None))
+    Ok(vec![Fault { at, kind }])
+}
+
+/// Links that go down and come up again.
+fn link_flap(layout: &Layout, key: &str, flap: &LinkFlap) -> Result<Vec<Fault>, ScenarioError> {
+    let ends = ends(layout, key, ("a", &flap.a), ("b", &flap.b), flap.number)?;
+    for (name, time) in [("down", flap.down), ("up", flap.up)] {
+        if time == Time::ZERO {
+            let reason = format!("a link that flaps is {name} for some time");
+            return Err(layout.resolved.error(&format!("{key}.{name}"), reason).hint("a time above 0 s"));
+        }
+    }
+    let mut at = flap.at;
+    let mut all = Vec::with_capacity(2 * flap.times as usize);
+    for _ in 0..flap.times {
+        let up = at.after(flap.down);
+        all.extend([Fault { at, kind: FaultKind::LinkDown(ends) }, Fault { at: up, kind: FaultKind::LinkUp(ends) }]);
+        at = up.after(flap.up);
+    }
+    if at == Time::NEVER {
+        let reason = format!("the last of {} times is after the last time that there is, 2^64 - 2 ps", flap.times);
+        return Err(layout.resolved.error(&format!("{key}.times"), reason).hint("fewer, or shorter `down` and `up`"));
+    }
+    Ok(all)
 }
 
 fn loss(layout: &Layout, key: &str, loss: &Loss) -> Result<FaultKind, ScenarioError> {
     let (from, to) = match (&loss.from, &loss.to) {
         (Some(from), Some(to)) => {
-            let (from, to) = link(layout, key, ("from", from), ("to", to))?;
-            (Some(from), Some(to))
+            let LinkEnds { a, b, .. } = ends(layout, key, ("from", from), ("to", to), loss.number)?;
+            (Some(a), Some(b))
         }
         (from, to) => {
+            if let Some(number) = loss.number {
+                let reason = format!("link {number} of which two nodes?");
+                return Err(layout.resolved.error(&format!("{key}.number"), reason).hint("give `from` and `to`"));
+            }
             let find = |name, end: &Option<String>| end.as_ref().map(|end| node(layout, key, (name, end)));
             (find("from", from).transpose()?, find("to", to).transpose()?)
         }
     };
     let what = loss.frame.as_ref().map(|frame| kind(layout, key, frame)).transpose()?;
-    Ok(FaultKind::Loss { from, to, what, probability: loss.probability })
+    Ok(FaultKind::Loss { from, to, number: loss.number, what, probability: loss.probability })
 }
 
 fn slow_receiver(layout: &Layout, key: &str, slow: &SlowReceiver) -> Result<FaultKind, ScenarioError> {
@@ -80,7 +107,7 @@ fn slow_receiver(layout: &Layout, key: &str, slow: &SlowReceiver) -> Result<Faul
     Ok(FaultKind::SlowReceiver { host, rate, xoff, xon, class })
 }
 
-fn pause_storm(layout: &Layout, key: &str, storm: &PauseStorm) -> Result<(Fault, Option<Fault>), ScenarioError> {
+fn pause_storm(layout: &Layout, key: &str, storm: &PauseStorm) -> Result<Vec<Fault>, ScenarioError> {
     let PauseStorm { at, until, .. } = *storm;
     one_of(layout, key, "classes", storm.classes.is_some(), storm.link)?;
     let (host, classes) = (one_host(layout, key, &storm.host)?, storm.paused().bits());
@@ -99,7 +126,7 @@ fn pause_storm(layout: &Layout, key: &str, storm: &PauseStorm) -> Result<(Fault,
             .hint("a later time, or without the key the end of the run"));
     }
     let end = until.map(|at| Fault { at, kind: FaultKind::PauseStormEnd { host, classes } });
-    Ok((Fault { at, kind: FaultKind::PauseStorm { host, classes } }, end))
+    Ok([Fault { at, kind: FaultKind::PauseStorm { host, classes } }].into_iter().chain(end).collect())
 }
 
 /// PAUSE has no classes.
@@ -143,6 +170,25 @@ fn node(layout: &Layout, key: &str, (name, text): (&str, &str)) -> Result<NodeId
             .error(&format!("{key}.{name}"), format!("there is no node `{text}`"))
             .hint(hosts::node_hint(text, layout.index.graph()))
     })
+}
+
+/// The links that join two nodes, or the one with this number.
+fn ends(
+    layout: &Layout,
+    key: &str,
+    a: (&str, &str),
+    b: (&str, &str),
+    number: Option<u32>,
+) -> Result<LinkEnds, ScenarioError> {
+    let (from, to) = link(layout, key, a, b)?;
+    let joins = |link: &&Link| (link.a, link.b) == (from, to) || (link.a, link.b) == (to, from);
+    let links = layout.graph.links.iter().filter(joins).count();
+    if let Some(number) = number.filter(|number| *number as usize >= links) {
+        let reason = format!("`{}` and `{}` have no link of number {number}", a.1, b.1);
+        let hint = format!("links that join the same two nodes are counted from 0; there are {links}");
+        return Err(layout.resolved.error(&format!("{key}.number"), reason).hint(hint));
+    }
+    Ok(LinkEnds { a: from, b: to, number })
 }
 
 /// Two nodes that a link joins.

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from html import escape
 from typing import TYPE_CHECKING, Any
 
@@ -57,6 +57,9 @@ def outages(scenario: Mapping[str, Any], layout: Layout) -> list[Outage]:
             begun[key] = (a, b, _at(one), str(one["rate"]) if slow else None)
     for earlier in begun.values():
         found += _outage(layout, *earlier, None)
+    for one in scenario.get("fault", []):
+        if one.get("kind") == "link-flap":
+            found += _flap(layout, one)
     return sorted(found, key=lambda one: (one.begin_ps, one.ends))
 
 
@@ -138,6 +141,16 @@ def _outage(
     )
     until = "" if end is None else f" until {time_text(end)}"
     return [Outage(ends, begin, end, f"{what} from {time_text(begin)}{until}", sign)]
+
+
+def _flap(layout: Layout, fault: Mapping[str, Any]) -> list[Outage]:
+    """Return a link that flaps as one outage, from its first failure until it stays up."""
+    down, up = time_ps(str(fault["down"])), time_ps(str(fault["up"]))
+    times = int(fault.get("times", 1))
+    end = _at(fault) + times * down + (times - 1) * up
+    found = _outage(layout, str(fault["a"]), str(fault["b"]), _at(fault), None, end)
+    often = f", {times} times {time_text(down)} each" if times > 1 else ""
+    return [replace(one, text=f"{one.text}{often}") for one in found]
 
 
 def failed(

@@ -82,6 +82,16 @@ def test_a_link_is_down_until_it_is_up_again_or_to_the_end() -> None:
     assert drawn.count('visibility="hidden"') == 2
 
 
+def test_a_link_that_flaps_is_one_outage() -> None:
+    flap = {"kind": "link-flap", "at": "10 us", "a": "leaf0", "b": "spine1", "down": "5 us"}
+    flap |= {"up": "20 us", "times": 3}
+    layout = lay_out(backwater.build(scenario()).complete().sketch(1, 10))
+    [one] = outages({"fault": [flap]}, layout)
+    # Down from 10, 35 and 60 us on, for 5 us each.
+    assert (one.begin_ps, one.end_ps) == (10_000_000, 65_000_000)
+    assert one.text == "leaf0 to spine1 carries nothing from 10 us until 65 us, 3 times 5 us each"
+
+
 def test_rates_stand_between_the_tiers() -> None:
     layout = lay_out(backwater.build(scenario()).complete().sketch(1, 10))
     assert [text for text, _ in layout.speeds] == ["100 Gb/s", "100 Gb/s"]

@@ -114,7 +114,8 @@ fn a_lost_cim_does_no_harm() {
     let (received, lost, _) = run(None);
     assert!(received > 1 && lost == 0);
     let cims = Some(FrameKind::Control(CIM.into()));
-    let (received, lost, out) = run(Some(FaultKind::Loss { from: None, to: None, what: cims, probability: 1.0 }));
+    let (received, lost, out) =
+        run(Some(FaultKind::Loss { from: None, to: None, what: cims, probability: 1.0, number: None }));
     assert_eq!(received, 0);
     assert_eq!(lost, out.counted(None, "cims_sent"));
     assert!(lost > 1 && out.counted(None, "isolated_packets") > 0);

@@ -205,8 +205,8 @@ fn a_failing_link_breaks_the_cycle_and_is_waited_for() {
     let mut bench = under_pfc(Signal::OnOff);
     bench.transport.recovery = Recovery::GoBackN;
     let (a, b) = (bench.node("s0"), bench.node("s1"));
-    bench.fault(Time::ms(1), FaultKind::LinkDown { a, b });
-    bench.fault(Time::us(1010), FaultKind::LinkUp { a, b });
+    bench.fault(Time::ms(1), FaultKind::link_down(a, b));
+    bench.fault(Time::us(1010), FaultKind::link_up(a, b));
     bench.mechanisms = Config::default().pfc(pfc(100_000, 50_000, Signal::OnOff));
     let out = bench.run();
     let found = out.deadlock.as_ref().map(|deadlock| deadlock.time);

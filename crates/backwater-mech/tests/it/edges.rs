@@ -121,7 +121,10 @@ fn frame_lost_as_its_crossing_ends() {
             bench.flow(src, dst, 400_000);
         }
         let (from, to) = (bench.node("s0"), bench.node("h2"));
-        bench.fault(Time::ZERO, FaultKind::Loss { from: Some(from), to: Some(to), what: None, probability: 0.5 });
+        bench.fault(
+            Time::ZERO,
+            FaultKind::Loss { from: Some(from), to: Some(to), what: None, probability: 0.5, number: None },
+        );
         let out = bench.run();
         assert!(out.progress.fault_losses > 50);
         assert_eq!(out.unrest, Vec::<String>::new(), "seed {seed}");
@@ -139,8 +142,8 @@ fn link_failure_ends_its_pauses() {
         bench.flow(1, 2, 400_000);
         // Both hosts are paused most of the time: 800 KB arrive at twice the rate at which they leave.
         let (a, b) = (bench.node("h0"), bench.node("s0"));
-        bench.fault(down, FaultKind::LinkDown { a, b });
-        bench.fault(Time::us(30), FaultKind::LinkUp { a, b });
+        bench.fault(down, FaultKind::link_down(a, b));
+        bench.fault(Time::us(30), FaultKind::link_up(a, b));
         bench.flow(0, 2, 40_000).start = Time::us(200);
         bench.stop_at = Some(Time::ms(1));
         let out = bench.run();
@@ -328,7 +331,7 @@ fn pauses_have_no_break_after_a_change_of_rate() {
         bench.fault(Time::us(10), FaultKind::PauseStorm { host, classes });
         bench.fault(Time::us(9_000), FaultKind::PauseStormEnd { host, classes });
         let (from, to) = (bench.node(from), bench.node(to));
-        bench.fault(Time::us(50), FaultKind::RateChange { from, to, rate: Rate::gbps(then) });
+        bench.fault(Time::us(50), FaultKind::RateChange { from, to, rate: Rate::gbps(then), number: None });
         bench.stop_at = Some(Time::us(9_001));
         let out = bench.run();
         assert_eq!((&out.broken, out.progress.drops), (&None, 0));

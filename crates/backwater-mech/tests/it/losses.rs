@@ -98,8 +98,8 @@ fn a_pause_that_stands_is_said_again_when_a_link_comes_back() {
             bench.flow(src, 0, 1_000_000);
         }
         let (a, b) = (bench.node("h1"), bench.node("s0"));
-        bench.fault(Time::us(down), FaultKind::LinkDown { a, b });
-        bench.fault(Time::us(down + 1), FaultKind::LinkUp { a, b });
+        bench.fault(Time::us(down), FaultKind::link_down(a, b));
+        bench.fault(Time::us(down + 1), FaultKind::link_up(a, b));
         let out = bench.run();
         let most = out.port(b, a).stats.max_ingress_bytes;
         assert!(most < 60_000 + 2 * 12_500 + 2 * 4_096 + 30_000, "{signal:?}, down at {down} us: {most} B");

@@ -246,7 +246,7 @@ fn a_link_that_fails_under_a_lane_loses_only_what_it_carries() {
     for (at, up) in [(10, false), (12, true)] {
         for spine in ["spine0", "spine1", "spine2", "spine3"] {
             let (a, b) = (bench.node("leaf2"), bench.node(spine));
-            let kind = if up { FaultKind::LinkUp { a, b } } else { FaultKind::LinkDown { a, b } };
+            let kind = if up { FaultKind::link_up(a, b) } else { FaultKind::link_down(a, b) };
             bench.fault(Time::us(at), kind);
         }
     }

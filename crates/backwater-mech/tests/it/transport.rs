@@ -50,7 +50,7 @@ proptest! {
         }
         for (from, to) in [("s0", "s1"), ("s1", "s0")] {
             let (from, to) = (bench.node(from), bench.node(to));
-            bench.fault(Time::ZERO, FaultKind::Loss { from: Some(from), to: Some(to), what: None, probability: loss });
+            bench.fault(Time::ZERO, FaultKind::Loss { from: Some(from), to: Some(to), what: None, probability: loss, number: None });
         }
         for (i, size) in sizes.iter().enumerate() {
             bench.flow(i as u32 % 2, 2, *size).start = Time::us(i as u64);

@@ -79,8 +79,14 @@ fn a_narrowed_window_holds_back_what_is_sent_again() {
         bench.flows[0].bytes = 64 * FRAME;
         (bench.transport.recovery, bench.transport.timeout, bench.transport.retries) = (recovery, Time::us(500), None);
         let (from, to) = (bench.node("s0"), bench.node("h1"));
-        bench.fault(Time::ZERO, FaultKind::Loss { from: Some(from), to: Some(to), what: None, probability: 1.0 });
-        bench.fault(Time::us(2_800), FaultKind::Loss { from: Some(from), to: Some(to), what: None, probability: 0.0 });
+        bench.fault(
+            Time::ZERO,
+            FaultKind::Loss { from: Some(from), to: Some(to), what: None, probability: 1.0, number: None },
+        );
+        bench.fault(
+            Time::us(2_800),
+            FaultKind::Loss { from: Some(from), to: Some(to), what: None, probability: 0.0, number: None },
+        );
         let out = bench.run();
         out.at_rest().flow(0).retransmitted
     });

@@ -47,6 +47,8 @@ pub struct Bench<A> {
     pub flows: Vec<FlowSpec>,
     /// The faults.
     pub faults: Vec<Fault>,
+    /// Time from a change of a link's state until routes follow.
+    pub convergence: Time,
     /// End of the run; `None`: with the last flow.
     pub stop_at: Option<Time>,
     /// True if a deadlock ends it.
@@ -81,6 +83,7 @@ impl<A: Actors + Clone + Default> Bench<A> {
             mechanisms: A::default(),
             flows: Vec::new(),
             faults: Vec::new(),
+            convergence: Time::ZERO,
             stop_at: None,
             deadlock_ends: true,
             stall: None,
@@ -176,6 +179,7 @@ impl<A: Actors + Clone + Default> Bench<A> {
             sources: sources(flows),
             jobs: Vec::new(),
             faults: self.faults.clone(),
+            convergence: self.convergence,
             stop_at: self.stop_at,
             deadlock_ends: self.deadlock_ends,
             stall: self.stall,

@@ -102,6 +102,10 @@ pub(crate) enum Event {
     Fault {
         fault: u32,
     },
+    /// Routes follow a link whose state a fault has changed.
+    Reroute {
+        fault: u32,
+    },
     /// A frame's ready time has come.
     Wake {
         port: u32,
@@ -181,7 +185,7 @@ impl Event {
             Event::Source { source } => order(11, at(source)),
             Event::Stream { tag, ends, .. } => order(12, at(tag) | u64::from(ends) << 8),
             Event::Begin { tag, .. } => order(13, at(tag)),
-            Event::Fault { fault } => order(14, at(fault)),
+            Event::Fault { fault } | Event::Reroute { fault } => order(14, at(fault)),
             Event::Wake { port } => order(15, at(port)),
             Event::Sample => order(16, 0),
             Event::Match { switch } => order(17, at(switch)),

@@ -189,6 +189,7 @@ impl<A: Actors> Network<A> {
             jobs,
             messages: Messages::new(spec.queue_pairs),
             faults: spec.faults,
+            convergence: spec.convergence,
             series: spec.series,
             deadlock_ends: spec.deadlock_ends,
             stall,

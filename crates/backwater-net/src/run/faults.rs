@@ -10,7 +10,7 @@ use crate::model::port::pause::{PauseRequest, bit};
 use crate::model::port::{Belongs, LinkFaults, Numbered};
 use crate::model::slab::Ix;
 use crate::model::world::LINK_LOSS;
-use crate::spec::FaultKind;
+use crate::spec::{FaultKind, LinkEnds};
 use backwater_engine::{Time, rng};
 use std::sync::Arc;
 
@@ -27,9 +27,15 @@ impl<A: Actors> Network<A> {
             .collect()
     }
 
-    /// Ports of `from` that lead to `to`.
-    fn ports_between(&self, from: NodeId, to: NodeId) -> Vec<u32> {
-        self.ports_of_ends(Some(from), Some(to))
+    /// Ports of `from` that lead to `to`: all, or that of the link with this number, in the order of the graph.
+    fn ports_between(&self, from: NodeId, to: NodeId, number: Option<u32>) -> Vec<u32> {
+        let Some(number) = number else { return self.ports_of_ends(Some(from), Some(to)) };
+        let ends = self.world.fabric.graph.ports().unwrap_or_default().swap_remove(from.0 as usize);
+        let mut joining: Vec<(u32, u32)> =
+            (0u32..).zip(&ends).filter(|(_, end)| end.peer == to).map(|(local, end)| (end.link, local)).collect();
+        joining.sort_unstable();
+        let first = self.world.fabric.first_port[from.0 as usize];
+        joining.get(number as usize).map(|(_, local)| first + local).into_iter().collect()
     }
 
     fn link_faults(&mut self, port: u32) -> &mut LinkFaults {
@@ -42,23 +48,27 @@ impl<A: Actors> Network<A> {
 
     pub(super) fn apply_fault(&mut self, fault: usize) {
         match self.faults[fault].kind.clone() {
-            FaultKind::Loss { from, to, what, probability } => {
-                for port in self.ports_of_ends(from, to) {
+            FaultKind::Loss { from, to, number, what, probability } => {
+                let ports = match (from, to) {
+                    (Some(from), Some(to)) => self.ports_between(from, to, number),
+                    _ => self.ports_of_ends(from, to),
+                };
+                for port in ports {
                     let rules = &mut self.link_faults(port).loss;
                     rules.retain(|(of, _)| *of != what);
                     rules.push((what.clone(), probability));
                 }
             }
             FaultKind::DropNth { from, to, what, nth } => {
-                for port in self.ports_between(from, to) {
+                for port in self.ports_between(from, to, None) {
                     self.link_faults(port).drop_nth.push((what.clone(), nth));
                 }
             }
-            FaultKind::LinkDown { a, b } => self.set_link(a, b, false),
-            FaultKind::LinkUp { a, b } => self.set_link(a, b, true),
-            FaultKind::RateChange { from, to, rate } => {
+            FaultKind::LinkDown(ends) => self.set_link(fault, ends, false),
+            FaultKind::LinkUp(ends) => self.set_link(fault, ends, true),
+            FaultKind::RateChange { from, to, number, rate } => {
                 let (clock, now) = (self.world.rules.clock, self.world.now);
-                for port in self.ports_between(from, to) {
+                for port in self.ports_between(from, to, number) {
                     let p = &mut self.ports[port as usize];
                     let (busy, delay) = (p.sends_after(self.world.now), p.delay.after(p.peer_latency));
                     let before = std::mem::replace(&mut p.serialiser, crate::units::Serialiser::new(rate, clock));
@@ -95,8 +105,8 @@ impl<A: Actors> Network<A> {
         }
     }
 
-    fn set_link(&mut self, a: NodeId, b: NodeId, up: bool) {
-        let ports: Vec<u32> = self.ports_between(a, b).into_iter().chain(self.ports_between(b, a)).collect();
+    fn set_link(&mut self, fault: usize, LinkEnds { a, b, number }: LinkEnds, up: bool) {
+        let ports = [(a, b), (b, a)].map(|(from, to)| self.ports_between(from, to, number)).concat();
         for port in &ports {
             self.ports[*port as usize].set_up(up);
             if !up {
@@ -108,14 +118,10 @@ impl<A: Actors> Network<A> {
                 self.ports[*port as usize].rest.pause_requests.forget();
             }
         }
-        for (from, to) in [(a, b), (b, a)] {
-            Arc::make_mut(&mut self.world.fabric.neighbours)[from.0 as usize]
-                .iter_mut()
-                .filter(|(peer, _)| *peer == to.0)
-                .for_each(|(_, u)| *u = up);
+        match self.convergence {
+            Time::ZERO => self.reroute(a, b),
+            convergence => self.world.push(self.world.now.after(convergence), Event::Reroute { fault: fault as u32 }),
         }
-        self.world.fabric.routes.forget();
-        self.move_flows();
         for port in ports {
             // Both ends begin anew: lasting pauses are signalled again.
             for class in 0..=CLASSES {
@@ -124,6 +130,25 @@ impl<A: Actors> Network<A> {
             on_node!(self, port, |at, local| at.at_links(|side, cx, _| side.on_link(cx, Port(local), up)));
             on_node!(self, port, |at, local| at.kick(local));
         }
+    }
+
+    /// Routes have converged after a change of links' states.
+    pub(super) fn converge(&mut self, fault: usize) {
+        if let FaultKind::LinkDown(ends) | FaultKind::LinkUp(ends) = self.faults[fault].kind {
+            self.reroute(ends.a, ends.b);
+        }
+    }
+
+    /// Routes follow the present states of all links between two nodes.
+    fn reroute(&mut self, a: NodeId, b: NodeId) {
+        for (from, to) in [(a, b), (b, a)] {
+            let first = self.world.fabric.first_port[from.0 as usize] as usize;
+            let links = &mut Arc::make_mut(&mut self.world.fabric.neighbours)[from.0 as usize];
+            let known = links.iter_mut().enumerate().filter(|(_, (peer, _))| *peer == to.0);
+            known.for_each(|(local, (_, up))| *up = self.ports[first + local].up);
+        }
+        self.world.fabric.routes.forget();
+        self.move_flows();
     }
 
     /// A link fails, so no one can lift its pauses any more: both ends forget the pauses that they have signalled and received.

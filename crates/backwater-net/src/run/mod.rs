@@ -202,6 +202,7 @@ pub struct Network<A: Actors> {
     messages: Messages,
     awaited: Awaited,
     faults: Vec<Fault>,
+    convergence: Time,
     series: Option<SeriesSpec>,
     sampled_bytes: Vec<u64>,
     deadlock_ends: bool,
@@ -325,6 +326,7 @@ impl<A: Actors> Network<A> {
                 self.host_at(nic).timed_out(at);
             }
             Event::Fault { fault } => self.apply_fault(fault as usize),
+            Event::Reroute { fault } => self.converge(fault as usize),
             Event::Sample => self.sample(),
             Event::Stop => self.world.totals.stopped = true,
             Event::Look => self.look(),

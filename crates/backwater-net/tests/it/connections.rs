@@ -175,8 +175,8 @@ fn a_sender_that_gives_up_fails_all_and_the_next_message_begins_anew() {
         bench.transport.retries = Some(1);
         bench.flows[2].start = Time::ms(2);
         let [a, b] = ["s0", "h1"].map(|name| bench.node(name));
-        bench.fault(Time::ZERO, FaultKind::LinkDown { a, b });
-        bench.fault(Time::ms(1), FaultKind::LinkUp { a, b });
+        bench.fault(Time::ZERO, FaultKind::link_down(a, b));
+        bench.fault(Time::ms(1), FaultKind::link_up(a, b));
         let out = bench.run();
         let states: Vec<State> = rows(&out).iter().map(|row| row.state.clone()).collect();
         assert_eq!(states, [State::Failed, State::Failed, State::Complete], "{recovery:?}");

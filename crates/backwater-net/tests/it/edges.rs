@@ -45,8 +45,8 @@ fn link_flap_shorter_than_the_way() {
     let mut bench = Bench::new(network(2, &[], &[("h0", "h1", Rate::gbps(100), Time::us(10))]));
     bench.flow(0, 1, 4000);
     let (a, b) = (bench.node("h0"), bench.node("h1"));
-    bench.fault(Time::us(5), FaultKind::LinkDown { a, b });
-    bench.fault(Time::us(6), FaultKind::LinkUp { a, b });
+    bench.fault(Time::us(5), FaultKind::link_down(a, b));
+    bench.fault(Time::us(6), FaultKind::link_up(a, b));
     let out = bench.run();
     assert_eq!(out.flow(0).received, 0);
     assert_eq!((out.progress.fault_losses, out.sum(|p| p.stats.fault_frames)), (1, 1));
@@ -59,7 +59,7 @@ fn losses_without_a_way_are_counted_at_ports() {
     bench.ack.path = AckPath::Ecmp;
     bench.flow(0, 1, 100_000);
     let (a, b) = (bench.node("spine0"), bench.node("leaf1"));
-    bench.fault(Time::us(2), FaultKind::LinkDown { a, b });
+    bench.fault(Time::us(2), FaultKind::link_down(a, b));
     let out = bench.run();
     let sent = out.flow(0).packets;
     assert!(out.flow(0).received / 4000 + out.progress.fault_losses >= sent && out.flow(0).received < 100_000);
@@ -75,7 +75,7 @@ fn loss_of_one_kind_everywhere() {
         bench.flow(1, 2, 10_000_000);
         for probability in faults {
             let (what, probability) = (Some(FrameKind::Ack), *probability);
-            bench.fault(Time::ZERO, FaultKind::Loss { from: None, to: None, what, probability });
+            bench.fault(Time::ZERO, FaultKind::Loss { from: None, to: None, what, probability, number: None });
         }
         bench.run()
     };

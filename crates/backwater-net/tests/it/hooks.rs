@@ -280,7 +280,7 @@ fn a_flow_that_fails_ends_at_both_ends() {
         TransportParams { recovery: Recovery::GoBackN, timeout, retries: Some(1), ..TransportParams::default() };
     bench.flow(0, 1, 400_000);
     bench.flow(2, 1, 400_000).start = Time::us(20);
-    bench.fault(Time::us(10), FaultKind::LinkDown { a: bench.node("s0"), b: bench.node("h1") });
+    bench.fault(Time::us(10), FaultKind::link_down(bench.node("s0"), bench.node("h1")));
     let ends = Ends::default();
     let out = bench.run_with(own(ends.clone()));
     assert!(out.rows.flows.iter().all(|flow| flow.state == State::Failed));

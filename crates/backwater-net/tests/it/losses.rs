@@ -28,7 +28,7 @@ fn a_link_that_stays_down_ends_the_run_and_is_named() {
         bench.flow(1, 0, 40_000);
         bench.flow(3, 1, 4_000_000);
         let (a, b) = (bench.node("leaf0"), bench.node("spine0"));
-        bench.fault(Time::us(50), FaultKind::LinkDown { a, b });
+        bench.fault(Time::us(50), FaultKind::link_down(a, b));
         let out = bench.run();
         let broken = out.broken.as_ref().expect("no flow gets further");
         let text = "no flow has got further for 100 ms: flow 0 of all from h0 to h2 waits for";
@@ -49,7 +49,7 @@ fn a_link_down_on_a_pinned_way_is_named() {
     let path = ["h0", "leaf0", "spine0", "leaf1", "h2"].map(|name| bench.node(name));
     bench.flow(0, 2, 4_000_000).path = Some(path.to_vec().into());
     let (a, b) = (bench.node("spine0"), bench.node("leaf1"));
-    bench.fault(Time::us(50), FaultKind::LinkDown { a, b });
+    bench.fault(Time::us(50), FaultKind::link_down(a, b));
     let broken = bench.run().broken.expect("no flow gets further");
     assert!(broken.reason.ends_with("the link from spine0 to leaf1 is down"), "{}", broken.reason);
 }
@@ -62,8 +62,8 @@ fn what_is_still_to_come_is_waited_for() {
         bench.stall = Some(Time::ms(20));
         bench.flow(0, 2, 400_000);
         let (a, b) = (bench.node("leaf0"), bench.node("spine0"));
-        bench.fault(Time::us(5), FaultKind::LinkDown { a, b });
-        bench.fault(Time::ms(90), FaultKind::LinkUp { a, b });
+        bench.fault(Time::us(5), FaultKind::link_down(a, b));
+        bench.fault(Time::ms(90), FaultKind::link_up(a, b));
         let out = bench.run();
         out.at_rest();
         assert_eq!(out.flow(0).state, State::Complete);
@@ -77,7 +77,10 @@ fn a_way_back_that_loses_everything_is_no_progress() {
     let mut bench = endless(Recovery::GoBackN);
     bench.flow(0, 2, 40_000);
     let (from, to) = (bench.node("leaf0"), bench.node("h0"));
-    bench.fault(Time::ZERO, FaultKind::Loss { from: Some(from), to: Some(to), what: None, probability: 1.0 });
+    bench.fault(
+        Time::ZERO,
+        FaultKind::Loss { from: Some(from), to: Some(to), what: None, probability: 1.0, number: None },
+    );
     let out = bench.run();
     assert!(out.broken.as_ref().is_some_and(|broken| broken.reason.starts_with("no flow has got further for 100 ms")));
     assert_eq!(out.flow(0).received, 40_000);
@@ -91,10 +94,10 @@ fn one_flow_that_gets_further_keeps_the_run_going() {
     bench.flow(0, 2, 400_000);
     bench.flow(1, 0, 4_000_000);
     let (from, to) = (bench.node("leaf0"), bench.node("spine0"));
-    bench.fault(Time::ZERO, FaultKind::LinkDown { a: from, b: to });
+    bench.fault(Time::ZERO, FaultKind::link_down(from, to));
     let (from, to) = (bench.node("leaf0"), bench.node("h0"));
     // 4 MB at 1 Gb/s: 33 ms.
-    bench.fault(Time::ZERO, FaultKind::RateChange { from, to, rate: Rate::gbps(1) });
+    bench.fault(Time::ZERO, FaultKind::RateChange { from, to, rate: Rate::gbps(1), number: None });
     let out = bench.run();
     assert_eq!(out.flow(1).state, State::Complete);
     assert!(out.broken.is_some() && out.progress.time > Time::ms(32));
@@ -110,9 +113,9 @@ fn a_rate_that_changes_later_cuts_nothing() {
         bench.ack.enabled = false;
         bench.flow(0, 1, 4000).start = Time::us(start);
         let (a, b) = (bench.node("h0"), bench.node("s"));
-        bench.fault(Time::us(down), FaultKind::LinkDown { a, b });
-        bench.fault(Time::us(down + 1), FaultKind::LinkUp { a, b });
-        bench.fault(Time::us(change), FaultKind::RateChange { from: a, to: b, rate: after });
+        bench.fault(Time::us(down), FaultKind::link_down(a, b));
+        bench.fault(Time::us(down + 1), FaultKind::link_up(a, b));
+        bench.fault(Time::us(change), FaultKind::RateChange { from: a, to: b, rate: after, number: None });
         bench.run().progress.fault_losses
     };
     let (fast, slow) = (Rate::gbps(100), Rate::gbps(1));

@@ -173,7 +173,7 @@ fn a_message_fails_once() {
     bench.flow(0, 1, 400_000).path = path;
     bench.flow(1, 0, 40_000).start = Time::us(1);
     let (a, b) = (bench.node("s0"), bench.node("m2"));
-    bench.fault(Time::us(10), FaultKind::LinkDown { a, b });
+    bench.fault(Time::us(10), FaultKind::link_down(a, b));
     let out = bench.run();
     assert_eq!((out.progress.flows_failed, out.progress.flows_done, out.progress.flows_active), (1, 1, 0));
     assert_eq!((&out.flow(0).state, &out.flow(1).state), (&State::Failed, &State::Complete));

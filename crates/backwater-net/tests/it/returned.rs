@@ -219,7 +219,7 @@ fn a_packet_without_a_way_back_is_lost_whole() {
     bench.at = vec![(s2, full)];
     bench.flow(0, 1, 400_000);
     let (a, b) = (bench.node("s0"), bench.node("s1"));
-    bench.fault(Time::us(34), FaultKind::LinkDown { a, b });
+    bench.fault(Time::us(34), FaultKind::link_down(a, b));
     bench.stop_at = Some(Time::us(300));
     let (out, seen) = run(&bench, true, true);
     let lost = out.port(bench.node("s2"), bench.node("s1")).stats;

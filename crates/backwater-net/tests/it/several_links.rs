@@ -6,7 +6,7 @@ use backwater_net::bench::network::{Outcome, network};
 use backwater_net::config::{AckPath, LinkChoice, Recovery, TransportParams};
 use backwater_net::packet::NodeId;
 use backwater_net::record::State;
-use backwater_net::spec::FaultKind;
+use backwater_net::spec::{FaultKind, LinkEnds};
 use backwater_net::{Bytes, Rate};
 
 const FAST: Rate = Rate::gbps(100);
@@ -157,7 +157,7 @@ fn flows_leave_a_link_that_fails() {
                 bench.flow(0, 1, 4_000).start = Time::us(200);
             }
             let (a, b) = (bench.node("h0"), bench.node("p0"));
-            bench.fault(Time::us(100), FaultKind::LinkDown { a, b });
+            bench.fault(Time::us(100), FaultKind::link_down(a, b));
             let out = bench.run();
             assert!(out.rows.flows.iter().all(|row| row.state == State::Complete), "{recovery:?} {choice:?}");
             assert_eq!(out.flow(20).retransmitted, 0, "{recovery:?} {choice:?}: it began after the fault");
@@ -165,11 +165,89 @@ fn flows_leave_a_link_that_fails() {
             let (first, second) = (sent(&bench, &out, "h0", "p0").0, sent(&bench, &out, "h0", "p1").0);
             assert!(first <= 313 && second >= 1616 - 313, "{recovery:?} {choice:?}: {first}, {second}");
             assert_eq!(bench.run_sliced(100).fingerprint, out.fingerprint);
-            bench.fault(Time::us(150), FaultKind::LinkUp { a, b });
+            bench.fault(Time::us(150), FaultKind::link_up(a, b));
             let back = bench.run();
             let again = sent(&bench, &back, "h0", "p0").0;
             assert!(again > first, "{recovery:?} {choice:?}: {again} after {first}");
         }
+    }
+}
+
+/// Until routes have converged a flow goes on over a link that is down: everything is lost there, and retransmitted afterwards. A link that is
+/// up again is not used before the same time has passed. With 300 us a frame sent at the last moment times out 50 us later.
+#[test]
+fn routes_follow_a_link_after_their_convergence() {
+    let last = |convergence: u64| {
+        let mut bench = planes();
+        bench.transport = TransportParams {
+            recovery: Recovery::SelectiveRepeat,
+            timeout: Time::us(50),
+            ..TransportParams::default()
+        };
+        bench.nic.link = LinkChoice::Index;
+        bench.convergence = Time::us(convergence);
+        bench.flow(0, 1, 4_000_000).link = Some(0);
+        bench.flow(0, 1, 4_000).start = Time::us(900);
+        let (a, b) = (bench.node("h0"), bench.node("p0"));
+        bench.fault(Time::us(100), FaultKind::link_down(a, b));
+        bench.fault(Time::us(800), FaultKind::link_up(a, b));
+        let out = bench.run();
+        assert!(out.rows.flows.iter().all(|row| row.state == State::Complete), "{convergence} us");
+        assert_eq!(bench.run_sliced(100).fingerprint, out.fingerprint, "{convergence} us");
+        (
+            sent(&bench, &out, "p0", "h1").0,
+            sent(&bench, &out, "h0", "p1").0,
+            out.flow(0).fct_last_byte.expect("complete"),
+        )
+    };
+    // p0 has 100 us less 1.32 us of arrivals in 0.32 us each, and one may be half way: the rest goes by p1.
+    let (before, after, at_once) = last(0);
+    assert!((308..=309).contains(&before), "{before}");
+    assert!(at_once < Time::us(100 + 50 + 692 * 640 / 1000 + 60), "{at_once}");
+    let (same, by_other, later) = last(300);
+    assert_eq!(same, before);
+    assert!(
+        by_other >= after && later >= at_once + Time::us(250) && later <= at_once + Time::us(400),
+        "{later} after {at_once}"
+    );
+}
+
+/// One link of a bundle is slow, then down: its number is that in the order of links.
+#[test]
+fn a_fault_means_one_link_of_a_bundle() {
+    let mut bench = Bench::new(network(
+        2,
+        &["s0", "s1"],
+        &[
+            ("h0", "s0", FAST, Time::us(1)),
+            ("s0", "s1", FAST, Time::us(1)),
+            ("s0", "s1", FAST, Time::us(1)),
+            ("h1", "s1", FAST, Time::us(1)),
+        ],
+    ));
+    let (a, b) = (bench.node("s0"), bench.node("s1"));
+    let rates = |out: &Outcome| -> Vec<u64> {
+        let trunk = out.rows.ports.iter().filter(|row| row.node == a && row.peer == b);
+        trunk.map(|row| row.stats.tx_data_frames).collect()
+    };
+    for _ in 0..32 {
+        bench.flow(0, 1, 400_000);
+    }
+    let both = bench.run();
+    assert!(rates(&both).iter().all(|frames| *frames > 0), "{:?}", rates(&both));
+    for number in [0usize, 1] {
+        let mut one = bench.clone();
+        one.fault(Time::ZERO, FaultKind::LinkDown(LinkEnds { a, b, number: Some(number as u32) }));
+        let out = one.run();
+        assert_eq!((rates(&out)[number], rates(&out)[1 - number]), (0, 3200));
+        let mut slow = bench.clone();
+        let rate = Rate::gbps(10);
+        slow.fault(Time::ZERO, FaultKind::RateChange { from: a, to: b, number: Some(number as u32), rate });
+        let out = slow.run();
+        assert_eq!(rates(&out), rates(&both));
+        let ends: Vec<u64> = out.rows.flows.iter().map(|row| row.fct_last_byte.expect("complete").0).collect();
+        let fast: Vec<u64> = both.rows.flows.iter().map(|row| row.fct_last_byte.expect("complete").0).collect();
+        assert!(ends.iter().max() > fast.iter().max().map(|last| last * 2).as_ref(), "{number}");
     }
 }
 

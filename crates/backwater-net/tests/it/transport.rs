@@ -147,7 +147,7 @@ fn a_flow_without_a_way_fails_after_its_retries() {
     bench.flow(0, 2, 4_000_000);
     bench.flow(1, 0, 40_000);
     let (a, b) = (bench.node("s0"), bench.node("s1"));
-    bench.fault(Time::us(50), FaultKind::LinkDown { a, b });
+    bench.fault(Time::us(50), FaultKind::link_down(a, b));
     let outcome = bench.run();
     assert_eq!(outcome.flow(0).state, State::Failed);
     assert_eq!(outcome.flow(0).timeouts, 4);
@@ -366,7 +366,10 @@ fn lossy_goodput(p: f64, nack_interval: Option<Time>) -> f64 {
             ..TransportParams::default()
         };
         let (from, to) = (bench.node("s0"), bench.node("h1"));
-        bench.fault(Time::ZERO, FaultKind::Loss { from: Some(from), to: Some(to), what: None, probability: p });
+        bench.fault(
+            Time::ZERO,
+            FaultKind::Loss { from: Some(from), to: Some(to), what: None, probability: p, number: None },
+        );
         bench.flow(0, 1, 4000 * PACKETS);
         let out = bench.run();
         complete(&out, 4000 * PACKETS);

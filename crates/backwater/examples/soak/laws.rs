@@ -128,7 +128,8 @@ impl<'a> Laws<'a> {
     fn new(resolved: &'a Checked, out: &'a Outcome) -> Laws<'a> {
         let file = &resolved.resolved().file;
         let faults = |of: fn(&FaultEntry) -> bool| file.fault.iter().any(of);
-        let links_fail = faults(|f| matches!(f, FaultEntry::LinkDown(_) | FaultEntry::LinkUp(_)));
+        let links_fail =
+            faults(|f| matches!(f, FaultEntry::LinkDown(_) | FaultEntry::LinkUp(_) | FaultEntry::LinkFlap(_)));
         let progress = &out.progress;
         // Frames that links retransmit arrive, except those that they give up.
         let given_up = out.rows.counters.iter().any(|row| row.counter == "llr_flushes" && row.value > 0);

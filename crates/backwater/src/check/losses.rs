@@ -122,7 +122,9 @@ fn changed(resolved: &Resolved, graph: &Graph) -> Option<Warning> {
     if !resolved.file.lossless || bounded(resolved, graph).next().is_none() {
         return None;
     }
-    let changes = |fault: &FaultEntry| matches!(fault, FaultEntry::RateChange(_) | FaultEntry::LinkUp(_));
+    let changes = |fault: &FaultEntry| {
+        matches!(fault, FaultEntry::RateChange(_) | FaultEntry::LinkUp(_) | FaultEntry::LinkFlap(_))
+    };
     let number = resolved.file.fault.iter().position(changes)?;
     Some(Warning {
         key: "lossless".into(),
@@ -187,7 +189,9 @@ fn for_good(resolved: &Resolved, graph: &Graph, data: u8) -> Option<Warning> {
     let link = resolved.file.link.at.iter().position(|at| at.loss.is_some_and(|share| share > 0.0));
     let repairs = resolved.mechanisms.repairs();
     let link = link.filter(|_| !repairs).map(|number| format!("links of `link.at.{number}` lose frames"));
-    let lost = |fault: &FaultEntry| (!repairs || matches!(fault, FaultEntry::LinkDown(_))) && loses(fault, carried);
+    let lost = |fault: &FaultEntry| {
+        (!repairs || matches!(fault, FaultEntry::LinkDown(_) | FaultEntry::LinkFlap(_))) && loses(fault, carried)
+    };
     let fault = resolved.file.fault.iter().position(lost);
     let fault = link.or(fault.map(|number| format!("`fault.{number}` loses frames")));
     let full = || {
@@ -215,7 +219,7 @@ fn loses(fault: &FaultEntry, certain: impl Fn(&Frames) -> bool) -> bool {
     match fault {
         FaultEntry::Loss(loss) => loss.probability > 0.0 && loss.frame.as_ref().is_none_or(certain),
         FaultEntry::DropNth(drop) => certain(&drop.frame),
-        FaultEntry::LinkDown(_) => true,
+        FaultEntry::LinkDown(_) | FaultEntry::LinkFlap(_) => true,
         FaultEntry::LinkUp(_) | FaultEntry::RateChange(_) | FaultEntry::SlowReceiver(_) | FaultEntry::PauseStorm(_) => {
             false
         }

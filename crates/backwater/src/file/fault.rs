@@ -15,10 +15,11 @@ use serde::{Deserialize, Serialize};
 pub enum FaultEntry {
     Loss(Loss),
     DropNth(DropNth),
-    /// All links between two nodes are down, in both directions; frames in flight are lost.
+    /// Links between two nodes are down, in both directions; frames in flight are lost.
     LinkDown(Between),
-    /// All links between two nodes are up again.
+    /// Links between two nodes are up again.
     LinkUp(Between),
+    LinkFlap(LinkFlap),
     RateChange(RateChange),
     SlowReceiver(SlowReceiver),
     PauseStorm(PauseStorm),
@@ -40,6 +41,9 @@ pub struct Loss {
     /// Kind of frame that is lost: `data`, `ack`, or a kind of control frame such as `cnp`, `mac-control`, `cim`. Absent: every frame.
     #[param(range_text = "data, ack, or a kind of control frame", source = "Backwater's own")]
     pub frame: Option<Frames>,
+    /// Number of one link among parallel links of two nodes, from 0 in the order of the topology. Absent: all of them.
+    #[param(source = "Backwater's own")]
+    pub number: Option<u32>,
     /// Probability of loss per frame.
     #[param(bounds = 0.0..=1.0, source = "Backwater's own; independent losses: choice")]
     pub probability: f64,
@@ -66,7 +70,7 @@ pub struct DropNth {
     pub nth: u64,
 }
 
-/// All links between two nodes.
+/// Links between two nodes.
 #[parameters]
 #[derive(Clone, Debug, PartialEq)]
 pub struct Between {
@@ -79,6 +83,36 @@ pub struct Between {
     /// The other node.
     #[param(range_text = "the name of a node of the topology", source = "Backwater's own")]
     pub b: String,
+    /// Number of one link among parallel links of two nodes, from 0 in the order of the topology. Absent: all of them.
+    #[param(source = "Backwater's own")]
+    pub number: Option<u32>,
+}
+
+/// Links between two nodes go down and come up again, several times, in both directions.
+#[parameters]
+#[derive(Clone, Debug, PartialEq)]
+pub struct LinkFlap {
+    /// Time at which they first go down.
+    #[param(range_text = "0 s and more", source = "Backwater's own")]
+    pub at: Time,
+    /// One node.
+    #[param(range_text = "the name of a node of the topology", source = "Backwater's own")]
+    pub a: String,
+    /// The other node.
+    #[param(range_text = "the name of a node of the topology", source = "Backwater's own")]
+    pub b: String,
+    /// Number of one link among parallel links of two nodes, from 0 in the order of the topology. Absent: all of them.
+    #[param(source = "Backwater's own")]
+    pub number: Option<u32>,
+    /// Time for which they are down.
+    #[param(range_text = "above 0 s", source = "Backwater's own")]
+    pub down: Time,
+    /// Time for which they are up before they go down again.
+    #[param(range_text = "above 0 s", source = "Backwater's own")]
+    pub up: Time,
+    /// Number of times that they go down.
+    #[param(default = 1, bounds = 1..=100_000, source = "Backwater's own; 1: choice")]
+    pub times: u32,
 }
 
 /// A link changes its rate in one direction.
@@ -94,6 +128,9 @@ pub struct RateChange {
     /// Receiving node.
     #[param(range_text = "the name of a node of the topology", source = "Backwater's own")]
     pub to: String,
+    /// Number of one link among parallel links of two nodes, from 0 in the order of the topology. Absent: all of them.
+    #[param(source = "Backwater's own")]
+    pub number: Option<u32>,
     /// The new rate.
     #[param(bounds = Rate(1).., source = "Backwater's own")]
     pub rate: Rate,

@@ -11,15 +11,23 @@ use std::borrow::Cow;
 #[parameters]
 #[derive(Clone, Debug, PartialEq)]
 pub struct Links {
+    /// Time from a change of a link's state until the routes of all switches and hosts follow: detection, routing protocol and tables
+    /// together. Until then frames go on to a link that is down, and are lost there; a link that is up again is not used. With 0 routes
+    /// follow at once.
+    #[param(
+        default = Time::ZERO, range_text = "0 s and more",
+        source = "RFC 7938 section 7 (BGP in data centres: detection of faults, propagation of events); default: choice"
+    )]
+    pub convergence: Time,
     /// Other values for some links of the topology, a `[[link.at]]` each.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub at: Vec<LinkAt>,
 }
 
 impl Links {
-    /// Returns whether no link differs.
+    /// Returns whether no link differs, and routes follow at once.
     pub fn is_empty(&self) -> bool {
-        self.at.is_empty()
+        self.at.is_empty() && self.convergence == Time::ZERO
     }
 }
 

@@ -633,6 +633,29 @@ fn cases() -> Vec<(&'static str, Result<(), ScenarioError>)> {
         ("unknown kind of frame of a fault", star("[[fault]]\nkind = \"loss\"\nframe = \"cpn\"\nprobability = 0.1\n")),
         ("fault where no link is", star("[[fault]]\nkind = \"link-down\"\nat = \"1 us\"\na = \"h0\"\nb = \"h1\"\n")),
         (
+            "fault of a link that is not there",
+            star("[[fault]]\nkind = \"link-down\"\nat = \"1 us\"\na = \"h0\"\nb = \"s0\"\nnumber = 1\n"),
+        ),
+        (
+            "number of a link without its ends",
+            star("[[fault]]\nkind = \"loss\"\nto = \"s0\"\nnumber = 0\nprobability = 0.1\n"),
+        ),
+        (
+            "flap without a break",
+            star(
+                "[[fault]]\nkind = \"link-flap\"\nat = \"1 us\"\na = \"h0\"\nb = \"s0\"\ndown = \"1 us\"\nup = \"0 s\"\n",
+            ),
+        ),
+        (
+            "channels of another algorithm",
+            steps("kind = \"all-reduce\"\nsize = \"1 MB\"\nalgorithm = \"tree\"\nchannels = 2\n"),
+        ),
+        (
+            "protocol of an algorithm that NCCL lacks",
+            steps("kind = \"all-reduce\"\nsize = \"1 MB\"\nalgorithm = \"halving-doubling\"\nprotocol = \"ll\"\n"),
+        ),
+        ("protocol of an all-to-all", steps("kind = \"all-to-all\"\nsize = \"1 MB\"\nprotocol = \"ll\"\n")),
+        (
             "keys of another kind of fault",
             star("[[fault]]\nkind = \"link-down\"\nat = \"1 us\"\nfrom = \"h0\"\nto = \"s0\"\n"),
         ),

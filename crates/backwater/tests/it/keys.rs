@@ -182,7 +182,7 @@ fn keys_of_some_kinds_say_of_which() {
     let children = explain("fault").unwrap().children;
     let about = |key: &str| children.iter().find(|(name, _)| name == key).unwrap_or_else(|| panic!("{key}")).1.as_str();
     assert!(about("nth").ends_with(" Of `drop-nth`."), "{}", about("nth"));
-    assert!(about("a").ends_with(" Of `link-down`, `link-up`."), "{}", about("a"));
+    assert!(about("a").ends_with(" Of `link-down`, `link-up`, `link-flap`."), "{}", about("a"));
     assert!(about("from").contains("`rate-change`") && !about("from").contains("link-down"), "{}", about("from"));
     assert!(!about("kind").contains(" Of "), "{}", about("kind"));
     let hosts = explain("topology").unwrap().children;

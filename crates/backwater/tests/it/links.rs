@@ -166,6 +166,26 @@ fn links_of_one_pair_are_told_apart() {
     assert_eq!(again.layout().graph.links, all.layout().graph.links);
 }
 
+/// A link that flaps does what as many faults of a link that goes down and comes up do, and routes follow it later.
+#[test]
+fn a_flap_is_a_series_of_failures() {
+    let flow = "[[flow]]\nfrom = \"h0\"\nto = \"h1\"\nsize = \"2 MB\"\n[transport]\nrecovery = \"selective-repeat\"\ntimeout = \"20 us\"\n";
+    let fault = |kind: &str, at: u64| {
+        format!("[[fault]]\nkind = \"link-{kind}\"\nat = \"{at} us\"\na = \"leaf0\"\nb = \"spine0\"\n")
+    };
+    let single: String = [("down", 10), ("up", 15), ("down", 35), ("up", 40), ("down", 60), ("up", 65)]
+        .map(|(kind, at)| fault(kind, at))
+        .concat();
+    let flap = fault("flap", 10) + "down = \"5 us\"\nup = \"20 us\"\ntimes = 3\n";
+    for convergence in ["", "[link]\nconvergence = \"7 us\"\n"] {
+        let rows = [&single, &flap].map(|faults| run(&clos(1, &format!("{convergence}{flow}{faults}"))));
+        assert_eq!(rows[0].flows, rows[1].flows);
+        assert_eq!(rows[0].flows[0].received, 2_000_000);
+    }
+    let all = clos(2, &format!("[link]\nconvergence = \"7 us\"\n{flow}{flap}"));
+    assert_eq!(checked(&all.resolved().to_toml()).resolved().to_toml(), all.resolved().to_toml());
+}
+
 /// htsim's `-failed 3`: three of the links from cores down to the first aggregation switch have a quarter of their rate, and none upwards
 /// (csg-htsim, `fat_tree_topology.cpp`).
 #[test]
