@@ -83,8 +83,8 @@ def test_a_link_is_down_until_it_is_up_again_or_to_the_end() -> None:
 
 
 def test_a_link_that_flaps_is_one_outage() -> None:
-    flap = {"kind": "link-flap", "at": "10 us", "a": "leaf0", "b": "spine1", "down": "5 us"}
-    flap |= {"up": "20 us", "times": 3}
+    flap: dict[str, Any] = {"kind": "link-flap", "at": "10 us", "a": "leaf0", "b": "spine1"}
+    flap |= {"down": "5 us", "up": "20 us", "times": 3}
     layout = lay_out(backwater.build(scenario()).complete().sketch(1, 10))
     [one] = outages({"fault": [flap]}, layout)
     # Down from 10, 35 and 60 us on, for 5 us each.

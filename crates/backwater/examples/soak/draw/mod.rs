@@ -2,6 +2,7 @@
 
 mod confine;
 mod control;
+mod costs;
 mod fit;
 mod operations;
 mod topology;
@@ -45,7 +46,7 @@ pub fn case(seed: u64, number: u64, folder: &Folder) -> Case {
         case.tree.insert("lossless".into(), json!(true));
     }
     for name in ["packet", "ack", "transport", "nic"] {
-        let drawn = values::table(&mut dice, schema(), name, 0.25, &["at", "clock", "payload", "link"]);
+        let drawn = values::table(&mut dice, schema(), name, 0.25, &["at", "clock", "payload", "link", "feed_rate"]);
         case.tree.insert(name.into(), Json::Object(drawn));
     }
     if graph.has_several_links() && apart.chance(0.7) {
@@ -72,6 +73,8 @@ pub fn case(seed: u64, number: u64, folder: &Folder) -> Case {
     fit::queues(&mut Dice::new(seed, "queues", number), &mut case);
     fit::cells(&mut Dice::new(seed, "cells", number), &mut case);
     fit::shares(&mut Dice::new(seed, "shares", number), &mut case);
+    costs::hosts(&mut Dice::new(seed, "costs of hosts", number), &mut case);
+    costs::failures(&mut Dice::new(seed, "failures", number), &mut case, graph);
     case
 }
 

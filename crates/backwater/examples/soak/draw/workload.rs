@@ -460,8 +460,10 @@ impl<'a> Network<'a> {
         if !self.dice.chance(0.25) {
             return;
         }
-        let forms =
+        let mut forms =
             schema().pointer("/properties/fault/items/oneOf").and_then(Json::as_array).cloned().unwrap_or_default();
+        // Flaps, and numbers of links, have dice of their own.
+        forms.retain(|form| form.pointer("/properties/kind/const") != Some(&json!("link-flap")));
         let mut faults = Vec::new();
         for _ in 0..self.dice.between(1, 3) {
             let form = &forms[self.dice.between(0, forms.len() as u64 - 1) as usize];
@@ -477,6 +479,9 @@ impl<'a> Network<'a> {
         let (a, b) = if self.dice.chance(0.5) { (a, b) } else { (b, a) };
         let mut fault = Map::new();
         for (key, about) in form.get("properties").and_then(Json::as_object).into_iter().flatten() {
+            if key == "number" {
+                continue;
+            }
             let value = match key.as_str() {
                 "kind" => about.get("const").cloned(),
                 "at" => Some(json!(format!("{} ns", self.dice.between(0, 30_000)))),
