@@ -30,12 +30,12 @@ def _path(
 ) -> dict[str, Any]:
     legs = critical_path(run, job, instance)
     ids = {leg.transfer["flow_id"] for leg in legs if leg.transfer}
-    names = ["flow_id", "ideal_fct_ps"]
-    ideal = {row["flow_id"]: row["ideal_fct_ps"] for row in of_flows(run.flows, ids, names)}
+    names = ["flow_id", "ideal_fct_ps", "start_ps"]
+    flows = {row["flow_id"]: row for row in of_flows(run.flows, ids, names)}
     waits, about = gathered(run.flows, run.waits, ids)
     of = (pc.field("job") == job) & (pc.field("instance") == instance)
     [row] = run.jobs.filter(of).to_pylist()
-    parts = [_leg(leg, ideal, waits, about, roots) for leg in legs]
+    parts = [_leg(leg, flows, waits, about, roots) for leg in legs]
     causes: dict[str, int] = defaultdict(int)
     for one in parts:
         for item in one.get("items", ()):
@@ -53,6 +53,7 @@ def _path(
             for cause, time in sorted(causes.items(), key=lambda one: -one[1])
         ],
         "ideal_ps": sum(one.get("ideal_fct_ps") or 0 for one in parts),
+        "software_ps": sum(one.get("software_ps", 0) for one in parts),
     }
 
 
@@ -70,7 +71,7 @@ def _by_kind(legs: list[Leg]) -> list[dict[str, Any]]:
 
 def _leg(
     leg: Leg,
-    ideal: dict[int, int | None],
+    flows: dict[int, dict[str, Any]],
     waits: dict[int, list[dict[str, Any]]],
     about: dict[int, dict[str, Any]],
     roots: Sequence[tuple[Branch, Branch]],
@@ -87,14 +88,17 @@ def _leg(
     flow = leg.transfer["flow_id"]
     items = listed(waits[flow], about, roots)
     waited = sum(item["wait_ps"] for item in items)
-    alone = ideal.get(flow)
+    alone, start = (flows.get(flow, {}).get(name) for name in ("ideal_fct_ps", "start_ps"))
+    # Latencies of the job's software come before the flow.
+    software = 0 if start is None else max(start - leg.start_ps, 0)
     return {
         **one,
         **leg.transfer,
         "ideal_fct_ps": alone,
         "waited_ps": waited,
+        "software_ps": software,
         # Acknowledgements, if the job waits for them, and the delay of its own frames.
-        "rest_ps": None if alone is None else leg.duration_ps - alone - waited,
+        "rest_ps": None if alone is None else leg.duration_ps - software - alone - waited,
         "items": items,
     }
 

@@ -321,11 +321,12 @@ def path_words(path: dict[str, Any]) -> Iterator[str]:
         times = "" if one["legs"] == 1 else f", {one['legs']} times"
         share = f"{one['time_ps'] / whole:.1%}" if whole else ""
         yield f"  {us_text(one['time_ps']):>15}  {share:>6}  {what}{times}"
-    if path["waited"]:
-        waited = path["waited"]
+    waited, software = path["waited"], path["software_ps"]
+    if waited or software:
         causes = ", ".join(f"{us_text(w['wait_ps'])} {_cause_name(w['cause'])}" for w in waited)
-        ideal = us_text(path["ideal_ps"])
-        yield f"  of this {ideal} in an idle network; its transfers waited {causes}"
+        hosts = f" and {us_text(software)} in the hosts' software" if software else ""
+        waits = f"; its transfers waited {causes}" if waited else ""
+        yield f"  of this {us_text(path['ideal_ps'])} in an idle network{hosts}{waits}"
     shown = set(sorted(range(len(legs)), key=lambda n: -legs[n]["duration_ps"])[:LEGS_SHOWN])
     yield "In order of time:" if len(shown) == len(legs) else "Its longest parts, in order of time:"
     for number in sorted(shown):

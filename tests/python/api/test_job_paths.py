@@ -14,6 +14,7 @@ import backwater
 from backwater.jobs import collective_costs, critical_path, last_instances
 from backwater.report.jobs import jobs_section
 from backwater.why import evidence, facts
+from backwater.why.words import path_words
 from kit.command import Command
 from kit.tree import ROOT
 
@@ -124,6 +125,19 @@ def test_why_tells_where_transfers_on_the_path_waited() -> None:
     assert (item["cause"], item["peer"]) == ("behind", "h2")
     # 100 KB at 100 Gb/s are 8 us, plus headers.
     assert 7.9 * US < item["wait_ps"] < 9 * US
+
+
+def test_why_tells_what_software_of_hosts_takes_on_the_path() -> None:
+    late = {"latency": "5 us", "message_latency": "2 us"}
+    scenario = job(send("x", [0, 2]) | late, send("y", [2, 1], "x") | late)
+    found = facts(evidence(scenario, scenario.seed, None))
+    [path] = found["jobs"]
+    assert [leg["software_ps"] for leg in path["legs"]] == [7 * US, 7 * US]
+    assert path["software_ps"] == 14 * US
+    # Each transfer is alone: nothing waits, and nothing is left unexplained.
+    assert path["jct_ps"] == path["ideal_ps"] + path["software_ps"]
+    [told] = [line for line in path_words(path) if "idle network" in line]
+    assert told.endswith(" in an idle network and 14.000 us in the hosts' software")
 
 
 def test_waits_are_summed_by_cause_link_host_and_group_to_the_same_total() -> None:
