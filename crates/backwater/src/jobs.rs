@@ -135,7 +135,7 @@ impl<'a> Reader<'a> {
         let (mut steps, mut ranks) = (Vec::new(), 0);
         for (number, step) in job.step.iter().enumerate() {
             let step = self.step(number, step, &numbers)?;
-            ranks += step.communicators.iter().map(Vec::len).sum::<usize>();
+            ranks += step.communicators.iter().chain(&step.rings).map(Vec::len).sum::<usize>();
             if ranks > MOST {
                 let reason = format!("the steps up to here have {ranks} ranks together, {MOST} are possible");
                 return self.fail(&format!("step.{number}"), reason, "fewer steps; what recurs is a round");
@@ -143,14 +143,17 @@ impl<'a> Reader<'a> {
             steps.push(step);
         }
         self.reach(&hosts, || {
-            let of = |step: &StepSpec, ranks: &Vec<u32>| match &step.work {
+            let of = |step: &StepSpec, ranks: &[u32]| match &step.work {
                 Work::Exchange(exchange) => exchange
                     .pairs(ranks.len() as u32)
                     .filter_map(|(from, to)| Some((*ranks.get(from as usize)?, *ranks.get(to as usize)?)))
                     .collect::<Vec<_>>(),
                 Work::Compute(_) => Vec::new(),
             };
-            Ok(steps.iter().flat_map(|step| step.communicators.iter().flat_map(move |ranks| of(step, ranks))).collect())
+            let members = |step: &'_ StepSpec| {
+                (0..step.communicators.len()).flat_map(|n| of(step, step.members(n))).collect::<Vec<_>>()
+            };
+            Ok(steps.iter().flat_map(members).collect())
         })?;
         let spec = JobSpec {
             label: job.label.as_str().into(),
@@ -252,10 +255,13 @@ impl<'a> Reader<'a> {
         let one = StepReader { job: self, number, step, numbers };
         one.keys_fit()?;
         let before = || number.checked_sub(1).into_iter().collect();
+        let communicators = one.communicators()?;
+        let rings = |channels: u32| communicators.iter().map(|ranks| one.rings(ranks, channels)).collect();
         Ok(StepSpec {
             label: step.label.as_str().into(),
             work: one.work()?,
-            communicators: one.communicators()?,
+            rings: step.channels.map(rings).unwrap_or_default(),
+            communicators,
             after: step.after.as_ref().map_or_else(|| Ok(before()), |labels| one.steps("after", labels))?,
             after_previous: one.steps("after_previous", &step.after_previous)?,
             start: step.start,
@@ -564,23 +570,25 @@ impl StepReader<'_> {
             let reason = format!("{} ranks do not make groups of {size} with a stride of {stride}", ranks.len());
             return self.fail(name, reason, "the number of ranks is a multiple of group_size x group_stride");
         }
-        let group = |block: &[u32], first: usize| {
-            let ranks: Vec<u32> = block.iter().skip(first).step_by(stride).copied().collect();
-            step.channels.map_or_else(|| ranks.clone(), |channels| self.rings(&ranks, channels))
-        };
+        let group = |block: &[u32], first: usize| block.iter().skip(first).step_by(stride).copied().collect();
         Ok(ranks.chunks(block).flat_map(|block| (0..stride).map(move |first| group(block, first))).collect())
     }
 
-    /// The members of rings side by side. In ring k the rank that has an interface stands for all ranks of its server, which take no time.
+    /// The members of rings side by side, server by server. In ring k the rank that has an interface stands for all ranks of its server,
+    /// which take no time.
     fn rings(&self, ranks: &[u32], channels: u32) -> Vec<u32> {
         let server = |rank: u32| rank / self.job.job.ranks_per_server.max(1);
-        let mut of_server: HashMap<u32, Vec<u32>> = HashMap::new();
-        ranks.iter().for_each(|rank| of_server.entry(server(*rank)).or_default().push(*rank));
-        let member = |k: usize, rank: &u32| of_server.get(&server(*rank)).map_or(*rank, |there| there[k % there.len()]);
-        (0..channels as usize)
-            .flat_map(|k| ranks.iter().map(move |rank| (k, rank)))
-            .map(|(k, rank)| member(k, rank))
-            .collect()
+        let mut servers: Vec<Vec<u32>> = Vec::new();
+        let mut numbers: HashMap<u32, usize> = HashMap::new();
+        for rank in ranks {
+            let number = *numbers.entry(server(*rank)).or_insert(servers.len());
+            if number == servers.len() {
+                servers.push(Vec::new());
+            }
+            servers[number].push(*rank);
+        }
+        let ring = |k: usize| servers.iter().flat_map(move |there| there.iter().map(move |_| there[k % there.len()]));
+        (0..channels as usize).flat_map(ring).collect()
     }
 
     fn pairs(&self, ranks: &[u32]) -> Result<Vec<Vec<u32>>, ScenarioError> {

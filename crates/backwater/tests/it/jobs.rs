@@ -104,6 +104,30 @@ fn a_protocol_costs_what_nccl_estimates() {
     assert_eq!(direct.0.collectives[0].end, Some(Time(7_000_000 + alone(8_000_000))));
 }
 
+/// A ring over servers of several ranks pays NCCL's latency for each server that a part passes, and its own flags; not for each part.
+#[test]
+fn a_ring_pays_a_latency_for_each_server() {
+    let job = step("all-reduce", "size = \"16 KB\"\nchannels = 4\nprotocol = \"simple\"");
+    let (rows, _) = run(&star(false, &job.replace("ranks = 8\n", "ranks = 8\nranks_per_server = 4\n")));
+    let Some(end) = rows.collectives[0].end else { panic!("complete") };
+    // NCCL: base + 2 nNodes x 14 us, without steps in servers. The network adds at most a message of 500 B for each of the 14 phases.
+    let nccl = 8_400_000 + 4 * 14_000_000;
+    assert!(end.0 > nccl && end.0 < nccl + 14 * alone(500), "{end}");
+}
+
+/// Any number of channels, and ranks that share an interface: the size is that of the user's ranks.
+#[test]
+fn ranks_that_share_an_interface_are_ranks_of_the_collective() {
+    for channels in [1, 2, 3] {
+        let more =
+            format!("[[job.step]]\nlabel = \"next\"\nkind = \"point-to-point\"\nsize = \"4000 B\"\npairs = [[3, 7]]\n");
+        let job = step("all-reduce", &format!("size = \"8 MB\"\nchannels = {channels}\n{more}"));
+        let (rows, _) = run(&star(false, &job.replace("ranks = 8\n", "ranks = 8\nranks_per_server = 4\n")));
+        let [sum, next] = &rows.collectives[..] else { panic!("{} rows", rows.collectives.len()) };
+        assert_eq!((sum.ranks, Some(next.start)), (8, sum.end), "{channels}");
+    }
+}
+
 /// Two servers of four: rings side by side use all interfaces, and each carries a quarter of the buffer in seven phases.
 #[test]
 fn channels_use_the_interface_of_each_gpu() {

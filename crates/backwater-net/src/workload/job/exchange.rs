@@ -35,8 +35,8 @@ pub enum Collective {
 /// The algorithm.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Algorithm {
-    /// From each rank to the next, along rings side by side: each carries an equal part of the buffer. The communicator lists the ranks
-    /// of one ring after those of another, so it has `channels` times as many members as ranks.
+    /// From each member to the next, along rings side by side: each carries an equal part of the buffer. Members of one ring come after those
+    /// of another, so there are `channels` times as many as ranks.
     Ring {
         /// The number of rings.
         channels: u32,
@@ -140,14 +140,6 @@ impl Exchange {
             Exchange::Tree { .. } => "tree",
             Exchange::AllToAll { pairwise: true, .. } => "pairwise",
             _ => "direct",
-        }
-    }
-
-    /// The ranks among n members of a communicator.
-    pub fn ranks(&self, n: u32) -> u32 {
-        match self {
-            Exchange::Phased { algorithm: Algorithm::Ring { channels }, .. } => n / channels.max(&1),
-            _ => n,
         }
     }
 
@@ -337,7 +329,7 @@ impl Exchange {
     /// nccl-tests: all-reduce S and 2 (n - 1)/n S; all-gather, reduce-scatter S and (n - 1)/n S; all-to-all n parts and n - 1 of them;
     /// sendrecv S and S. An all-to-all of uneven sizes counts the mean over ranks.
     pub(super) fn quoted(&self, n: u32, sent: u64, kept: u64) -> (f64, f64) {
-        let n = f64::from(self.ranks(n));
+        let n = f64::from(n);
         match self {
             Exchange::Phased { collective, bytes, .. } => {
                 let both = if *collective == Collective::AllReduce { 2.0 } else { 1.0 };

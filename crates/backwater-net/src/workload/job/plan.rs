@@ -131,12 +131,13 @@ impl Plan {
         for (number, step) in job.steps.iter().enumerate() {
             firsts.push(tasks.len() as u32);
             let (mut first, mut at_once) = (0u64, 0u64);
-            for (communicator, ranks) in (0u32..).zip(&step.communicators) {
-                valid(job, number, ranks)?;
+            for communicator in 0..step.communicators.len() as u32 {
+                valid(job, number, communicator as usize)?;
                 tasks.push(Task { step: number as u32, communicator, first, needs: 0 });
                 if let Work::Exchange(exchange) = &step.work {
-                    first = first.saturating_add(exchange.most(ranks.len() as u64));
-                    at_once = at_once.saturating_add(exchange.at_once(ranks.len() as u64));
+                    let members = step.members(communicator as usize).len() as u64;
+                    first = first.saturating_add(exchange.most(members));
+                    at_once = at_once.saturating_add(exchange.at_once(members));
                 }
             }
             if first.checked_mul(rounds).is_none_or(|all| all > Group::MOST_FLOWS) {
@@ -263,42 +264,42 @@ fn waits(job: &JobSpec, tasks: &mut [Task], firsts: &[u32]) -> Result<(Others, O
     Ok((then, then_next, Others::of(&before, tasks.len())))
 }
 
-fn valid(job: &JobSpec, step: usize, ranks: &[u32]) -> Result<(), JobError> {
-    if let Some(rank) = ranks.iter().find(|rank| **rank >= job.ranks) {
+fn valid(job: &JobSpec, step: usize, communicator: usize) -> Result<(), JobError> {
+    let (ranks, members) = (&job.steps[step].communicators[communicator], job.steps[step].members(communicator));
+    if let Some(rank) = ranks.iter().chain(members).find(|rank| **rank >= job.ranks) {
         return Err(JobError::NoRank { step, rank: *rank });
     }
     let fail = |flaw: Flaw| Err(JobError::Flaw { step, flaw });
-    let (members, ranks) = (ranks, ranks.len());
-    // Rings side by side pass through the same servers.
-    let rings =
-        matches!(&job.steps[step].work, Work::Exchange(exchange) if exchange.ranks(ranks as u32) < ranks as u32);
-    let mut seen: Vec<u32> = members.to_vec();
+    let mut seen: Vec<u32> = ranks.clone();
     seen.sort_unstable();
-    if let Some(twice) = seen.windows(2).find(|w| w[0] == w[1] && !rings) {
+    if let Some(twice) = seen.windows(2).find(|w| w[0] == w[1]) {
         return fail(Flaw::Twice { rank: twice[0] });
     }
+    let (all, ranks, members) = (ranks, ranks.len(), members.len());
     let exchange = match &job.steps[step].work {
         Work::Compute(_) if ranks == 0 => return fail(Flaw::Number { ranks }),
         Work::Compute(_) => return Ok(()),
         Work::Exchange(exchange) => exchange,
     };
     match exchange {
-        _ if exchange.ranks(ranks as u32) < 2 => fail(Flaw::Number { ranks }),
+        _ if ranks < 2 => fail(Flaw::Number { ranks }),
         Exchange::PointToPoint { .. } if ranks > 2 => fail(Flaw::Number { ranks }),
         Exchange::Phased { algorithm: Algorithm::HalvingDoubling, .. } if !ranks.is_power_of_two() => {
             fail(Flaw::PowerOfTwo { ranks })
         }
         Exchange::Phased { algorithm: Algorithm::Hierarchical { per_server }, .. }
-            if !whole_servers(job, members, *per_server) =>
+            if !whole_servers(job, all, *per_server) =>
         {
             fail(Flaw::WholeServers { ranks, per_server: *per_server })
         }
         Exchange::Tree { bytes, chunks } if u64::from(*chunks) > *bytes || *chunks == 0 => {
             fail(Flaw::NoByte { bytes: *bytes, ranks: *chunks as usize })
         }
-        Exchange::Phased { bytes, .. } if *bytes < ranks as u64 => fail(Flaw::NoByte { bytes: *bytes, ranks }),
+        Exchange::Phased { bytes, .. } if *bytes < members as u64 => {
+            fail(Flaw::NoByte { bytes: *bytes, ranks: members })
+        }
         Exchange::Sizes(sizes) if sizes.len() != ranks * ranks => fail(Flaw::Sizes { sizes: sizes.len(), ranks }),
-        Exchange::Routed { routing, .. } => match routing.flaw(ranks, fewest_of_a_server(job, members)) {
+        Exchange::Routed { routing, .. } => match routing.flaw(ranks, fewest_of_a_server(job, all)) {
             Some(flaw) => fail(flaw),
             None => Ok(()),
         },

@@ -49,6 +49,9 @@ pub struct StepSpec {
     pub work: Work,
     /// The ranks of each communicator, in its order.
     pub communicators: Vec<Vec<u32>>,
+    /// The members of each communicator's rings side by side, ring after ring: for each rank the one whose interface its server uses in that
+    /// ring. Empty: the ranks themselves.
+    pub rings: Vec<Vec<u32>>,
     /// Steps of the same round that it waits for, by number.
     pub after: Vec<usize>,
     /// Steps of the round before that it waits for.
@@ -57,6 +60,13 @@ pub struct StepSpec {
     pub start: Time,
     /// Its costs in software.
     pub software: Software,
+}
+
+impl StepSpec {
+    /// The members of a communicator, between which messages go.
+    pub fn members(&self, communicator: usize) -> &[u32] {
+        self.rings.get(communicator).unwrap_or(&self.communicators[communicator])
+    }
 }
 
 /// A job.

@@ -23,7 +23,8 @@ pub(super) fn send(bytes: u64) -> Work {
 
 pub(super) fn step(work: Work, communicators: Vec<Vec<u32>>, after: &[usize]) -> StepSpec {
     let (label, after_previous, start) = ("step".into(), Vec::new(), Time::ZERO);
-    StepSpec { label, work, communicators, after: after.to_vec(), after_previous, start, software: Software::FREE }
+    let (rings, software) = (Vec::new(), Software::FREE);
+    StepSpec { label, work, communicators, rings, after: after.to_vec(), after_previous, start, software }
 }
 
 pub(super) fn job(ranks: u32, steps: Vec<StepSpec>) -> JobSpec {
@@ -248,8 +249,9 @@ fn rings_side_by_side_use_an_interface_of_each_server_each() {
     // Two servers of two ranks; ring k is listed by the rank of place k, twice for each server.
     let ring =
         Exchange::Phased { collective: Collective::AllReduce, algorithm: Algorithm::Ring { channels: 2 }, bytes: 8000 };
-    let members = vec![0, 0, 2, 2, 1, 1, 3, 3];
-    let spec = JobSpec { ranks_per_server: 2, ..job(4, vec![step(Work::Exchange(ring), vec![members], &[])]) };
+    let rings = vec![vec![0, 0, 2, 2, 1, 1, 3, 3]];
+    let one = StepSpec { rings, ..step(Work::Exchange(ring), vec![vec![0, 1, 2, 3]], &[]) };
+    let spec = JobSpec { ranks_per_server: 2, ..job(4, vec![one]) };
     let course = course(&spec, |_| Time::us(10), false);
     // Six phases of S/8 in each ring; two of the four links of a ring join servers.
     assert_eq!(course.flows.len(), 6 * 2 * 2);
@@ -261,6 +263,39 @@ fn rings_side_by_side_use_an_interface_of_each_server_each() {
     assert_eq!((row.ranks, row.size_bytes, row.bus_bytes), (4, 8000.0, 8000.0 * 2.0 * 3.0 / 4.0));
     // The last member of a server sends a part to the next server in each of the six phases.
     assert_eq!(row.end, Some(Time::us(3 + 60)));
+}
+
+#[test]
+fn ranks_without_an_interface_of_their_own_wait_for_rings_and_hold_them_back() {
+    // One ring, by the first rank of each server; rank 3 computes before it, and rank 1 sends after it.
+    let ring =
+        Exchange::Phased { collective: Collective::AllGather, algorithm: Algorithm::Ring { channels: 1 }, bytes: 4000 };
+    let rings = vec![vec![0, 0, 2, 2]];
+    let sum = StepSpec { rings, ..step(Work::Exchange(ring), vec![vec![0, 1, 2, 3]], &[0]) };
+    let steps = vec![step(compute(5), vec![vec![3]], &[]), sum, step(send(100), vec![vec![1, 3]], &[1])];
+    let course = course(&JobSpec { ranks_per_server: 2, ..job(4, steps) }, |_| Time::us(10), false);
+    // Three phases of the ring between servers after 3 + 5 us, then the transfer.
+    let starts: Vec<u64> = course.flows.iter().map(|(at, ..)| at.0 / 1_000_000).collect();
+    assert_eq!(starts, [8, 8, 18, 18, 28, 28, 38]);
+}
+
+#[test]
+fn software_prepares_a_message_while_the_one_before_is_sent() {
+    // Two servers of four in one ring. What a server receives at its first rank its last rank passes on; only there a message waits for
+    // software, 20 us after the receipt, and each server sends a part in each of 7 phases. A part that has just been received waits for
+    // its latency, those that follow it are ready: NCCL's estimate counts a latency for each server that a part passes, not for each part.
+    let ring =
+        Exchange::Phased { collective: Collective::AllGather, algorithm: Algorithm::Ring { channels: 1 }, bytes: 8000 };
+    let software = Software { message_latency: Time::us(20), ..Software::FREE };
+    let one = StepSpec { software, ..step(Work::Exchange(ring), vec![(0..8).collect()], &[]) };
+    let course = course(&JobSpec { ranks_per_server: 4, ..job(8, vec![one]) }, |_| Time::us(1), false);
+    let of =
+        |host: u32| course.flows.iter().filter(move |(_, f, _)| f.src.0 == host).map(|(at, ..)| at.0 / 1_000_000 - 3);
+    // The own part and the three of the server's other ranks, received at once, are ready at 20 us; the first part of the other server has
+    // arrived at 21 us.
+    assert_eq!(of(3).collect::<Vec<_>>(), [20, 21, 22, 23, 41, 42, 43]);
+    assert!(of(7).eq(of(3)));
+    assert_eq!(course.rows[0].end, Some(Time::us(3 + 44)));
 }
 
 #[test]

@@ -108,15 +108,15 @@ impl Job {
         let mut round = 0u64;
         for task in &self.plan.tasks {
             let step = &self.spec.steps[task.step as usize];
-            let ranks = &step.communicators[task.communicator as usize];
-            let n = ranks.len() as u32;
+            let members = step.members(task.communicator as usize);
+            let n = members.len() as u32;
             let Work::Exchange(exchange) = &step.work else { continue };
             round += match exchange {
                 Exchange::Drawn { with_self: false, fan_out, .. } if self.spec.ranks_per_server == 1 => {
                     u64::from(n) * u64::from(*fan_out)
                 }
                 Exchange::Drawn { .. } | Exchange::Routed { .. } => return None,
-                _ => exchange.between(&ranks.iter().map(|rank| self.spec.server(*rank)).collect::<Vec<_>>()),
+                _ => exchange.between(&members.iter().map(|rank| self.spec.server(*rank)).collect::<Vec<_>>()),
             };
         }
         round.checked_mul(self.spec.rounds)?.checked_mul(self.spec.instances())
@@ -128,9 +128,10 @@ impl Job {
         self.instances.iter().map(|instance| instance.rounds.len()).sum()
     }
 
-    fn ranks(&self, at: At) -> &[u32] {
+    /// The members of a task's communicator, between which messages go.
+    fn members(&self, at: At) -> &[u32] {
         let task = &self.plan.tasks[at.task as usize];
-        &self.spec.steps[task.step as usize].communicators[task.communicator as usize]
+        self.spec.steps[task.step as usize].members(task.communicator as usize)
     }
 
     fn work(&self, at: At) -> &Work {
@@ -322,7 +323,7 @@ impl Dependent for Job {
 
     fn completed(&mut self, flow: u64, group: u32, _: Moment) {
         let (at, index) = self.task_of(group, flow & (crate::workload::Group::MOST_FLOWS - 1));
-        let n = self.ranks(at).len() as u64;
+        let n = self.members(at).len() as u64;
         self.done.push((at, (index % n) as u32, (index / n) as u32));
     }
 

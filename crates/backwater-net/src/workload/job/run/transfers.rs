@@ -28,6 +28,8 @@ pub(super) struct Active {
     loads: BTreeMap<HostId, (u64, u64)>,
     /// With phases, per rank: phases begun and sent.
     ranks: Vec<(u32, u32)>,
+    /// With phases and a message latency: when members received what they have not passed on, by member and phase.
+    received: BTreeMap<(u32, u32), Time>,
     /// With a tree, per transfer: how many others it waits for.
     waits: Vec<u32>,
     /// While software prepares its first messages: what released them.
@@ -59,7 +61,7 @@ pub(super) struct InProgress {
 
 impl Job {
     pub(super) fn begin_exchange(&mut self, at: At, exchange: &Exchange, after: &Release, now: Time, due: &mut Due) {
-        let n = self.ranks(at).len() as u32;
+        let n = self.members(at).len() as u32;
         let phases = exchange.phases(n);
         let ranks = if phases > 0 { vec![(0, 0); n as usize] } else { Vec::new() };
         let (left, transfers, bytes, kept, loads) = (0, 0, 0, 0, BTreeMap::new());
@@ -68,7 +70,19 @@ impl Job {
         let prepares = (latency > Time::ZERO).then(|| after.clone());
         self.put(
             at,
-            Box::new(Active { start: now, left, transfers, bytes, kept, loads, ranks, waits, prepares, first: true }),
+            Box::new(Active {
+                start: now,
+                left,
+                transfers,
+                bytes,
+                kept,
+                loads,
+                ranks,
+                received: BTreeMap::new(),
+                waits,
+                prepares,
+                first: true,
+            }),
         );
         if latency > Time::ZERO {
             return self.later.push(Reverse((now.after(latency), at, false)));
@@ -100,7 +114,7 @@ impl Job {
     }
 
     fn begin_transfers(&mut self, at: At, exchange: &Exchange, after: &Release, now: Time, due: &mut Due) {
-        let n = self.ranks(at).len() as u32;
+        let n = self.members(at).len() as u32;
         let phases = exchange.phases(n);
         if phases > 0 {
             // A phase of every rank, so that the remainder is known before the first is complete.
@@ -127,7 +141,7 @@ impl Job {
         };
         self.expect(at, all.len() as u64);
         all.into_iter().for_each(|transfer| {
-            self.transfer(at, transfer, after, now, due);
+            self.transfer(at, transfer, after, (now, now), due);
         });
     }
 
@@ -146,7 +160,7 @@ impl Job {
 
     /// The transfers to drawn receivers. The total of a rank is split evenly among receivers outside its server.
     fn drawn(&self, at: At, drawn: &[Vec<u32>], bytes: u64, in_all: bool) -> Vec<Transfer> {
-        let ranks = self.ranks(at);
+        let ranks = self.members(at);
         let fan_out = drawn.first().map_or(0, Vec::len) as u64;
         let mut all = Vec::new();
         for (from, to) in (0u32..).zip(drawn) {
@@ -171,7 +185,7 @@ impl Job {
     /// The transfers of tokens to their experts, or back.
     fn routed(&self, at: At, routing: &Routing, bytes: u64, back: bool) -> Vec<Transfer> {
         let communicator = self.plan.tasks[at.task as usize].communicator;
-        let servers: Vec<u32> = self.ranks(at).iter().map(|rank| self.spec.server(*rank)).collect();
+        let servers: Vec<u32> = self.members(at).iter().map(|rank| self.spec.server(*rank)).collect();
         let n = servers.len() as u64;
         let stream = |what: &str, turn: u64| {
             rng::stream(self.seed, &format!("{what}/{}/{}/{communicator}", self.spec.stream, routing.step), turn)
@@ -185,9 +199,17 @@ impl Job {
         (0u64..).zip(copies).filter(|(_, copies)| *copies > 0).map(transfer).collect()
     }
 
-    /// Begins a transfer that `after` released. Returns whether it is complete at once, since it does not use the network.
-    fn transfer(&mut self, at: At, transfer: Transfer, after: &Release, now: Time, due: &mut Due) -> bool {
-        let ranks = self.ranks(at);
+    /// Begins a transfer that `after` released, whose data was there at `ready`. Returns whether it is complete at once, since it does not
+    /// use the network.
+    fn transfer(
+        &mut self,
+        at: At,
+        transfer: Transfer,
+        after: &Release,
+        (ready, now): (Time, Time),
+        due: &mut Due,
+    ) -> bool {
+        let ranks = self.members(at);
         let (from, to) = (ranks[transfer.from as usize], ranks[transfer.to as usize]);
         let (src, dst, local) =
             (self.host(at, from), self.host(at, to), self.spec.server(from) == self.spec.server(to));
@@ -212,9 +234,9 @@ impl Job {
             self.in_progress.insert(id, InProgress { from, to, bytes: transfer.bytes, start, release });
         }
         let message = Message { group, src, dst, bytes: carried };
-        match software.message_latency {
-            Time::ZERO => due.flows.push(self.flow(id, message)),
-            latency => _ = self.held.insert((now.after(latency), id), message),
+        match ready.after(software.message_latency) {
+            enters if enters <= now => due.flows.push(self.flow(id, message)),
+            enters => _ = self.held.insert((enters, id), message),
         }
         false
     }
@@ -229,7 +251,7 @@ impl Job {
     /// The row of a transfer.
     pub(super) fn transfer_row(&self, flow: u64, transfer: &InProgress, end: Option<Time>) -> TransferRow {
         let (at, index) = self.task_of((flow >> 40) as u32, flow & (Group::MOST_FLOWS - 1));
-        let (task, ranks) = (&self.plan.tasks[at.task as usize], self.ranks(at).len() as u32);
+        let (task, ranks) = (&self.plan.tasks[at.task as usize], self.members(at).len() as u32);
         let numbered = |exchange: &Exchange| exchange.phases(ranks) > 0 || exchange.tree(ranks).is_some();
         let phases = matches!(self.work(at), Work::Exchange(exchange) if numbered(exchange));
         TransferRow {
@@ -259,7 +281,7 @@ impl Job {
 
     /// Begins the phases of a rank that may begin.
     fn go_on(&mut self, at: At, exchange: &Exchange, rank: u32, after: &Release, now: Time, due: &mut Due) {
-        let n = self.ranks(at).len() as u32;
+        let n = self.members(at).len() as u32;
         let mut look = VecDeque::from([rank]);
         while let Some(rank) = look.pop_front() {
             let Some(State::Active(active)) = self.state(at) else { return };
@@ -270,11 +292,24 @@ impl Job {
                 continue;
             }
             active.ranks[rank as usize].0 += 1;
+            // Software prepares a message while the one before it is sent.
+            let ready = begun.checked_sub(1).and_then(|phase| active.received.remove(&(rank, phase))).unwrap_or(now);
             let transfer = exchange.transfer(n, rank, begun);
-            if self.transfer(at, transfer, after, now, due) {
-                let Some(State::Active(active)) = self.state(at) else { return };
-                active.ranks[rank as usize].1 += 1;
+            if self.transfer(at, transfer, after, (ready, now), due) {
+                self.sent(at, rank, transfer.to, begun, now);
                 look.extend([rank, transfer.to]);
+            }
+        }
+    }
+
+    /// A member has sent a phase, and its receiver has it.
+    fn sent(&mut self, at: At, member: u32, to: u32, phase: u32, now: Time) {
+        let notes = self.software(at).message_latency > Time::ZERO;
+        let Some(State::Active(active)) = self.state(at) else { return };
+        if let Some((_, sent)) = active.ranks.get_mut(member as usize) {
+            *sent += 1;
+            if notes {
+                active.received.insert((to, phase), now);
             }
         }
     }
@@ -283,7 +318,7 @@ impl Job {
     fn go_on_in_tree(&mut self, at: At, tree: Tree, ready: Vec<u64>, after: &Release, now: Time, due: &mut Due) {
         let mut ready = VecDeque::from(ready);
         while let Some(index) = ready.pop_front() {
-            if self.transfer(at, tree.transfer(index), after, now, due) {
+            if self.transfer(at, tree.transfer(index), after, (now, now), due) {
                 ready.extend(self.next_in_tree(at, tree, index));
             }
         }
@@ -317,7 +352,7 @@ impl Job {
 
     pub(super) fn row(&self, at: At, active: &Active, end: Option<Time>) -> CollectiveRow {
         let task = &self.plan.tasks[at.task as usize];
-        let members = self.ranks(at).len() as u32;
+        let ranks = self.spec.steps[task.step as usize].communicators[task.communicator as usize].len() as u32;
         let Work::Exchange(exchange) = self.work(at) else { unreachable!("computations have no rows") };
         let packet = &self.links.packets[task.step as usize];
         let time = |(host, (out, into)): (&HostId, &(u64, u64))| {
@@ -325,7 +360,7 @@ impl Job {
             let (more, than) = packet.overrun(packet.shortest(Bytes::ZERO, None), rate);
             Time((u128::from(rate.time_for(Bytes(*out.max(into))).0) * u128::from(than) / u128::from(more)) as u64)
         };
-        let (size, bus) = exchange.quoted(members, active.bytes, active.kept);
+        let (size, bus) = exchange.quoted(ranks, active.bytes, active.kept);
         CollectiveRow {
             job: Arc::clone(&self.spec.label),
             step: Arc::clone(&self.spec.steps[task.step as usize].label),
@@ -335,7 +370,7 @@ impl Job {
             instance: at.instance,
             round: at.round,
             communicator: task.communicator,
-            ranks: exchange.ranks(members),
+            ranks,
             start: active.start,
             end,
             transfers: active.transfers,
@@ -350,17 +385,20 @@ impl Job {
     pub(super) fn settle(&mut self, now: Time, due: &mut Due) {
         let mut done = std::mem::take(&mut self.done);
         done.sort_unstable();
-        for &(at, rank, _) in &done {
+        for &(at, rank, phase) in &done {
+            let n = self.members(at).len() as u32;
+            let to = match self.work(at) {
+                Work::Exchange(exchange) if exchange.phases(n) > 0 => exchange.transfer(n, rank, phase).to,
+                _ => rank,
+            };
             if let Some(State::Active(active)) = self.state(at) {
                 active.left -= 1;
-                if let Some((_, sent)) = active.ranks.get_mut(rank as usize) {
-                    *sent += 1;
-                }
             }
+            self.sent(at, rank, to, phase, now);
         }
         for (at, rank, phase) in done {
             let Work::Exchange(exchange) = self.work(at).clone() else { continue };
-            let n = self.ranks(at).len() as u32;
+            let n = self.members(at).len() as u32;
             let flow = self.flow_id(at, u64::from(phase) * u64::from(n) + u64::from(rank));
             let after = Release { flow: Some(flow), computed: None };
             if let Some(transfer) = self.in_progress.remove(&flow) {
