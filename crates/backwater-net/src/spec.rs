@@ -93,6 +93,16 @@ pub enum FaultKind {
     },
 }
 
+impl Fault {
+    /// Returns when it has had all its effect on the state of links and routes, if these follow after `convergence`.
+    pub(crate) fn settles(&self, convergence: Time) -> Time {
+        match self.kind {
+            FaultKind::LinkDown(_) | FaultKind::LinkUp(_) => self.at.after(convergence),
+            _ => self.at,
+        }
+    }
+}
+
 impl FaultKind {
     /// All links between two nodes go down.
     pub fn link_down(a: NodeId, b: NodeId) -> FaultKind {

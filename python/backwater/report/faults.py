@@ -44,17 +44,18 @@ class Outage:
 def outages(scenario: Mapping[str, Any], layout: Layout) -> list[Outage]:
     """Return the faults of a scenario that are drawn, in the order in which they begin."""
     found = _hosts(scenario, layout)
-    begun: dict[tuple[str, str, str], tuple[str, str, int, str | None]] = {}
+    begun: dict[tuple[str, str, str, object], tuple[_Link, int, str | None]] = {}
     faults = [one for one in scenario.get("fault", []) if one.get("kind") in _KINDS]
     for one in sorted(faults, key=_at):
         a, b = str(one.get("a") or one.get("from")), str(one.get("b") or one.get("to"))
-        slow = one["kind"] == "rate-change"
-        key = ("rate", a, b) if slow else ("down", min(a, b), max(a, b))
+        slow, number = one["kind"] == "rate-change", one.get("number")
+        link = _Link(a, b, number)
+        key = ("rate", a, b, number) if slow else ("down", min(a, b), max(a, b), number)
         earlier = begun.pop(key, None)
         if earlier is not None:
             found += _outage(layout, *earlier, _at(one))
         if one["kind"] != "link-up" and not (slow and _own_rate(layout, a, b, str(one["rate"]))):
-            begun[key] = (a, b, _at(one), str(one["rate"]) if slow else None)
+            begun[key] = (link, _at(one), str(one["rate"]) if slow else None)
     for earlier in begun.values():
         found += _outage(layout, *earlier, None)
     for one in scenario.get("fault", []):
@@ -126,18 +127,33 @@ def _own_rate(layout: Layout, a: str, b: str, rate: str) -> bool:
     return len(ends) == 2 and layout.rates.get((ends[0], ends[1])) == rate_bps(rate)
 
 
+@dataclass(frozen=True)
+class _Link:
+    """The links from one node to another, or the one of a number."""
+
+    a: str
+    b: str
+    number: int | None
+
+    def named(self, between: str) -> str:
+        """Return its name, with a word between its ends."""
+        which = "" if self.number is None else f"link {self.number} from "
+        return f"{which}{self.a} {between} {self.b}"
+
+
 def _outage(
-    layout: Layout, a: str, b: str, begin: int, rate: str | None, end: int | None
+    layout: Layout, link: _Link, begin: int, rate: str | None, end: int | None
 ) -> list[Outage]:
+    a, b = link.a, link.b
     if a not in layout.names or b not in layout.names:
         return []
     ends = layout.of[layout.names[a]], layout.of[layout.names[b]]
     if ends[0] == ends[1]:
         return []
     what, sign = (
-        (f"{a} to {b} carries nothing", CROSS)
+        (f"{link.named('to')} carries nothing", CROSS)
         if rate is None
-        else (f"{a} → {b} sends at {rate}", SLOW)
+        else (f"{link.named('→')} sends at {rate}", SLOW)
     )
     until = "" if end is None else f" until {time_text(end)}"
     return [Outage(ends, begin, end, f"{what} from {time_text(begin)}{until}", sign)]
@@ -148,7 +164,8 @@ def _flap(layout: Layout, fault: Mapping[str, Any]) -> list[Outage]:
     down, up = time_ps(str(fault["down"])), time_ps(str(fault["up"]))
     times = int(fault.get("times", 1))
     end = _at(fault) + times * down + (times - 1) * up
-    found = _outage(layout, str(fault["a"]), str(fault["b"]), _at(fault), None, end)
+    link = _Link(str(fault["a"]), str(fault["b"]), fault.get("number"))
+    found = _outage(layout, link, _at(fault), None, end)
     often = f", {times} times {time_text(down)} each" if times > 1 else ""
     return [replace(one, text=f"{one.text}{often}") for one in found]
 

@@ -33,6 +33,7 @@ CAUSES = {
     "receiver": "the receiver was slow to take it from its buffer",
     "sent-again": "the link damaged it or a frame before it, and it was retransmitted",
     "issue": "the interface issued earlier messages first",
+    "memory": "the host's memory still fetched the frame before",
     "rate-limit": "its rate limiter allowed no frame",
     "window": "its window was full",
     "held-at-source": "{} held the flow at its source",

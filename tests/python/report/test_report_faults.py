@@ -92,6 +92,20 @@ def test_a_link_that_flaps_is_one_outage() -> None:
     assert one.text == "leaf0 to spine1 carries nothing from 10 us until 65 us, 3 times 5 us each"
 
 
+def test_links_of_a_bundle_fail_and_recover_by_their_numbers() -> None:
+    ends = {"a": "leaf0", "b": "spine1"}
+    faults = [
+        {"kind": "link-down", "at": "10 us", "number": 1, **ends},
+        {"kind": "link-down", "at": "20 us", "number": 0, **ends},
+        {"kind": "link-up", "at": "30 us", "number": 0, **ends},
+    ]
+    layout = lay_out(backwater.build(scenario()).complete().sketch(1, 10))
+    assert [one.text for one in outages({"fault": faults}, layout)] == [
+        "link 1 from leaf0 to spine1 carries nothing from 10 us",
+        "link 0 from leaf0 to spine1 carries nothing from 20 us until 30 us",
+    ]
+
+
 def test_rates_stand_between_the_tiers() -> None:
     layout = lay_out(backwater.build(scenario()).complete().sketch(1, 10))
     assert [text for text, _ in layout.speeds] == ["100 Gb/s", "100 Gb/s"]

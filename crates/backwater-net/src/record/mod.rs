@@ -420,8 +420,8 @@ pub struct WaitRow {
     /// paused: by the peer; behind: the port sent another flow's data; control-frames: the port sent acknowledgements or control
     /// frames; gate: closed by a mechanism; credit: a mechanism let no frame of the queue start; lane: in an isolation queue; fabric: before a
     /// crossbar; receiver: in a slow receiver's buffer; sent-again: retransmitted on the link after damage, or behind such a frame; at the
-    /// source: issue (the interface issued messages posted before it), rate-limit, window, held-at-source, acknowledgements (all data was
-    /// sent).
+    /// source: issue (the interface issued messages posted before it), memory (it fetched the frame before), rate-limit, window,
+    /// held-at-source, acknowledgements (all data was sent).
     pub cause: &'static str,
     /// Mechanism (its table in the scenario) that closed the gate or isolated the frames.
     #[column(name = "mechanism")]

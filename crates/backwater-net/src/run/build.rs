@@ -188,6 +188,7 @@ impl<A: Actors> Network<A> {
             sources: spec.sources,
             jobs,
             messages: Messages::new(spec.queue_pairs),
+            last_fault: spec.faults.iter().map(|fault| fault.settles(spec.convergence)).max().unwrap_or(Time::ZERO),
             faults: spec.faults,
             convergence: spec.convergence,
             series: spec.series,

@@ -105,12 +105,12 @@ impl<A: Actors> Network<A> {
         }
     }
 
-    fn set_link(&mut self, fault: usize, LinkEnds { a, b, number }: LinkEnds, up: bool) {
-        let ports = [(a, b), (b, a)].map(|(from, to)| self.ports_between(from, to, number)).concat();
+    fn set_link(&mut self, fault: usize, ends: LinkEnds, up: bool) {
+        let (ports, now) = (self.ports_of_links(ends), self.world.now);
         for port in &ports {
             self.ports[*port as usize].set_up(up);
+            self.link_faults(*port).changed_at = Some(now);
             if !up {
-                let now = self.world.now;
                 self.link_faults(*port).down_at = Some(now);
                 self.lift_pauses(*port);
             } else {
@@ -119,8 +119,8 @@ impl<A: Actors> Network<A> {
             }
         }
         match self.convergence {
-            Time::ZERO => self.reroute(a, b),
-            convergence => self.world.push(self.world.now.after(convergence), Event::Reroute { fault: fault as u32 }),
+            Time::ZERO => self.reroute(&ports),
+            convergence => self.world.push(now.after(convergence), Event::Reroute { fault: fault as u32 }),
         }
         for port in ports {
             // Both ends begin anew: lasting pauses are signalled again.
@@ -132,20 +132,32 @@ impl<A: Actors> Network<A> {
         }
     }
 
-    /// Routes have converged after a change of links' states.
+    /// Routes follow the links of a fault, unless they have changed again since.
     pub(super) fn converge(&mut self, fault: usize) {
-        if let FaultKind::LinkDown(ends) | FaultKind::LinkUp(ends) = self.faults[fault].kind {
-            self.reroute(ends.a, ends.b);
-        }
+        let (FaultKind::LinkDown(ends) | FaultKind::LinkUp(ends)) = self.faults[fault].kind else { return };
+        let changed_at = self.world.now.since(self.convergence);
+        let mut ports = self.ports_of_links(ends);
+        ports.retain(|port| {
+            let faults = self.ports[*port as usize].rest.faults.as_ref();
+            faults.is_some_and(|faults| faults.changed_at == Some(changed_at))
+        });
+        self.reroute(&ports);
     }
 
-    /// Routes follow the present states of all links between two nodes.
-    fn reroute(&mut self, a: NodeId, b: NodeId) {
-        for (from, to) in [(a, b), (b, a)] {
-            let first = self.world.fabric.first_port[from.0 as usize] as usize;
-            let links = &mut Arc::make_mut(&mut self.world.fabric.neighbours)[from.0 as usize];
-            let known = links.iter_mut().enumerate().filter(|(_, (peer, _))| *peer == to.0);
-            known.for_each(|(local, (_, up))| *up = self.ports[first + local].up);
+    /// The ports at both ends of links.
+    fn ports_of_links(&self, LinkEnds { a, b, number }: LinkEnds) -> Vec<u32> {
+        [(a, b), (b, a)].map(|(from, to)| self.ports_between(from, to, number)).concat()
+    }
+
+    /// Routes follow the present states of the links at these ports.
+    fn reroute(&mut self, ports: &[u32]) {
+        if ports.is_empty() {
+            return;
+        }
+        for port in ports {
+            let p = &self.ports[*port as usize];
+            let (node, local, up) = (self.world.fabric.node_of(p.belongs), p.local, p.up);
+            Arc::make_mut(&mut self.world.fabric.neighbours)[node as usize][usize::from(local)].1 = up;
         }
         self.world.fabric.routes.forget();
         self.move_flows();

@@ -203,6 +203,8 @@ pub struct Network<A: Actors> {
     awaited: Awaited,
     faults: Vec<Fault>,
     convergence: Time,
+    /// When the last fault acts, or routes have followed it.
+    last_fault: Time,
     series: Option<SeriesSpec>,
     sampled_bytes: Vec<u64>,
     deadlock_ends: bool,

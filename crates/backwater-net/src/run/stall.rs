@@ -147,7 +147,7 @@ impl<A: Actors> Network<A> {
     pub(super) fn something_comes(&self) -> bool {
         self.flows_to_come()
             || self.jobs.wait()
-            || self.faults.iter().any(|fault| fault.at.after(self.convergence) > self.world.now)
+            || self.last_fault > self.world.now
             || self.tables.flows.slots().any(|slot| {
                 let flow = &self.tables.flows.send[slot as usize];
                 !flow.ended() && !flow.kept || flow.status == Status::NotIssued || flow.waits_for_issue()

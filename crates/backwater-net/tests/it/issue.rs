@@ -75,6 +75,14 @@ fn memory_slower_than_the_link_sets_the_pace() {
     // Each host has its own memory: one that sends back is not slowed by what it receives.
     bench.flow(1, 0, 400_000);
     assert!(times(&bench).into_iter().max() <= last.map(|last| last + 300 * 86 * 40));
+    // A flow alone: the ideal time is that of the network, and the rest is recorded.
+    let mut alone = posted(1, 50, Time::ZERO);
+    alone.nic.feed_rate = Some(Rate::gbps(100));
+    alone.causes = CausesSpec { waits: vec![true], pauses: false };
+    let out = alone.run();
+    let waits: Vec<_> = out.rows.waits.iter().map(|row| (row.cause, row.time)).collect();
+    assert_eq!(waits, [("memory", Time(49 * (fetch - FRAME)))]);
+    assert_eq!(out.flow(0).fct_last_byte, out.flow(0).ideal.map(|ideal| ideal + waits[0].1));
     let plain = times(&posted(20, 5, Time::ZERO));
     let mut fast = posted(20, 5, Time::ZERO);
     fast.nic.feed_rate = Some(Rate::gbps(200));

@@ -647,6 +647,16 @@ fn cases() -> Vec<(&'static str, Result<(), ScenarioError>)> {
             ),
         ),
         (
+            "too many flaps",
+            star(
+                "[[fault]]\nkind = \"link-flap\"\nat = \"1 us\"\na = \"h0\"\nb = \"s0\"\ndown = \"1000 s\"\nup = \"1000 s\"\ntimes = 100000\n",
+            ),
+        ),
+        (
+            "rank named twice in rings side by side",
+            steps("kind = \"all-reduce\"\nsize = \"1 MB\"\nchannels = 2\nranks = [0, 0]\n"),
+        ),
+        (
             "channels of another algorithm",
             steps("kind = \"all-reduce\"\nsize = \"1 MB\"\nalgorithm = \"tree\"\nchannels = 2\n"),
         ),

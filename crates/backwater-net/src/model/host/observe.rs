@@ -39,7 +39,8 @@ impl<N: NicSide, F: FlowSide> NodeCx<'_, Interface<'_, N, F>> {
             Status::Idle if stand.sent == flow.packets => Some(Cause::Acknowledgements),
             Status::Ready | Status::GateClosed | Status::Idle | Status::NotIssued => None,
         };
-        Some(AtSource { cause, queue })
+        let fetching = self.world.rules.nic.feed_rate.is_some() && self.node.host.fetches_until >= self.world.now;
+        Some(AtSource { cause, queue, fetching })
     }
 
     /// A frame has arrived at a host. A slow receiver takes it later.

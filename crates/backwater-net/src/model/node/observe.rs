@@ -117,6 +117,7 @@ where
             _ if closed => Cause::Shut(p.shut_by(queue)),
             _ if waits.refused[global] & (1 << queue) != 0 => Cause::Credit,
             (_, Some(wire)) => wire.cause,
+            _ if source.is_some_and(|source| source.fetching) => Cause::Memory,
             _ => Cause::Fabric,
         })
     }

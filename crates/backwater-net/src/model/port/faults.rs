@@ -14,6 +14,8 @@ pub(crate) struct LinkFaults {
     pub drop_nth: Vec<(FrameKind, u64)>,
     /// When the link last went down.
     pub down_at: Option<Time>,
+    /// When the link last went down or came up.
+    pub changed_at: Option<Time>,
     /// Former rates of the link, each with the time until which frames left at it. `NEVER`, for the last entry only: a frame at that rate
     /// is still leaving.
     former: Vec<(Time, Serialiser)>,
@@ -22,7 +24,7 @@ pub(crate) struct LinkFaults {
 impl LinkFaults {
     /// No faults yet.
     pub fn new(rng: Rng) -> LinkFaults {
-        LinkFaults { loss: Vec::new(), rng, drop_nth: Vec::new(), down_at: None, former: Vec::new() }
+        LinkFaults { loss: Vec::new(), rng, drop_nth: Vec::new(), down_at: None, changed_at: None, former: Vec::new() }
     }
 
     /// The rate changes at `now`; `busy` if a frame is leaving. Frames that left a `delay` ago have arrived and been handled.

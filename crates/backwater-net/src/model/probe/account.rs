@@ -31,6 +31,8 @@ use std::collections::VecDeque;
 pub enum Cause {
     /// At its source: its interface issued earlier messages.
     Issue,
+    /// At its source: the host's memory fetched the payload of the frame before.
+    Memory,
     /// At its source: its rate limiter let no packet go.
     Rate,
     /// At its source: its window was full.
@@ -64,6 +66,7 @@ impl Cause {
     pub fn name(self) -> &'static str {
         match self {
             Cause::Issue => "issue",
+            Cause::Memory => "memory",
             Cause::Rate => "rate-limit",
             Cause::Window => "window",
             Cause::HeldAtSource(_) => "held-at-source",

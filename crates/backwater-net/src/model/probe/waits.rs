@@ -61,6 +61,8 @@ impl Waits {
 pub(crate) struct AtSource {
     pub cause: Option<Cause>,
     pub queue: u8,
+    /// The host's memory fetches the payload of the frame before.
+    pub fetching: bool,
 }
 
 impl Probes {
