@@ -119,8 +119,7 @@ fn a_ring_pays_a_latency_for_each_server() {
 #[test]
 fn ranks_that_share_an_interface_are_ranks_of_the_collective() {
     for channels in [1, 2, 3] {
-        let more =
-            format!("[[job.step]]\nlabel = \"next\"\nkind = \"point-to-point\"\nsize = \"4000 B\"\npairs = [[3, 7]]\n");
+        let more = "[[job.step]]\nlabel = \"next\"\nkind = \"point-to-point\"\nsize = \"4000 B\"\npairs = [[3, 7]]\n";
         let job = step("all-reduce", &format!("size = \"8 MB\"\nchannels = {channels}\n{more}"));
         let (rows, _) = run(&star(false, &job.replace("ranks = 8\n", "ranks = 8\nranks_per_server = 4\n")));
         let [sum, next] = &rows.collectives[..] else { panic!("{} rows", rows.collectives.len()) };
