@@ -26,6 +26,8 @@ from itertools import product
 from pathlib import Path
 from typing import TYPE_CHECKING
 
+import numpy as np
+
 if TYPE_CHECKING:
     from collections.abc import Iterable, Sequence
 
@@ -123,14 +125,15 @@ def constants(rows: Iterable[Published]) -> tuple[float, float]:
     Absolute deviations, so that a size at which NCCL changes its algorithm does not move the rest.
     F in steps of 0.05 GB/s up to what the wire carries, L in steps of 2 us.
     """
-    rows = [row for row in rows if row.fitted]
-    rates = [0.05 * step for step in range(600, math.floor(WIRE_GBPS / 0.05) + 1)]
-
-    def cost(pair: tuple[float, float]) -> float:
-        return sum(abs(math.log(modelled(row, *pair) / row.time_us)) for row in rows)
-
-    rate, latency = min(product(rates, range(0, 601, 2)), key=cost)
-    return round(rate, 2), float(latency)
+    rates = 0.05 * np.arange(600, math.floor(WIRE_GBPS / 0.05) + 1)
+    latencies = np.arange(0.0, 601.0, 2.0)
+    cost = np.zeros((rates.size, latencies.size))
+    for row in rows:
+        if row.fitted:
+            times = latencies + row.messages_us + (row.sent / rates / 1e3)[:, None]
+            cost += np.abs(np.log(times / row.time_us))
+    rate, latency = np.unravel_index(np.argmin(cost), cost.shape)
+    return round(float(rates[rate]), 2), float(latencies[latency])
 
 
 def line(rows: Sequence[Published]) -> tuple[float, float]:

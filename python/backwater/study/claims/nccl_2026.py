@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import itertools
 import re
 from functools import cache
 
@@ -53,7 +54,7 @@ def gain_grows(n: Numbers) -> Finding:
     found, words = _gains(n)
     means = [one.mean for one in found]
     return Finding(
-        holds=all(a < b for a, b in zip(means, means[1:], strict=False)),
+        holds=all(a < b for a, b in itertools.pairwise(means)),
         value=means[-1] - means[0],
         unit="%",
         detail=words,
