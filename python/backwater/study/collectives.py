@@ -135,7 +135,7 @@ def bandwidth(
 ) -> Reading:
     """Algorithm (`algbw`) or bus (`busbw`) bandwidth of a step's collectives, in Gb/s.
 
-    With `per = "byte"` it is in GB/s, as nccl-tests prints it; `unit` then has to say so.
+    With `per = "byte"` it is in GB/s, as nccl-tests prints it, and the measure's `unit` is GB/s.
     """
     if which not in ("algbw", "busbw"):
         raise InputError(f"bandwidth: which = {which!r}", "there are algbw and busbw")
