@@ -96,7 +96,8 @@ def published() -> list[Published]:
     found = []
     for row in tomllib.loads((HERE / "published.toml").read_text(encoding="utf-8"))["row"]:
         match = re.fullmatch(r"(a2a|gather|b200)(?:-g(\d))?-(\d+)([MG]iB)", row["case"])
-        if match is None:
+        # The model chosen by outcome has the same numbers again.
+        if match is None or row["mechanism"] != "host model":
             continue
         kind, gpus = match[1], int(match[2] or 8)
         size = int(match[3]) * KIB_PER[match[4]] * 1024.0
@@ -114,12 +115,12 @@ def off(model_us: float, row: Published) -> float:
     return 1 / ratio - 1 if row.kind == "b200" else ratio - 1
 
 
-def modelled(row: Published, rate_gbps: float, latency_us: float) -> float:
-    """Return T = L + M + B / F in us, with F in GB/s."""
-    return latency_us + row.messages_us + row.sent / rate_gbps / 1e3
+def modelled(row: Published, rate_gbps: float, latency_us: float, *, table: bool = True) -> float:
+    """Return T = L + M + B / F in us, with F in GB/s; without the `table`, M = 0."""
+    return latency_us + (row.messages_us if table else 0.0) + row.sent / rate_gbps / 1e3
 
 
-def constants(rows: Iterable[Published]) -> tuple[float, float]:
+def constants(rows: Iterable[Published], *, table: bool = True) -> tuple[float, float]:
     """Return F in GB/s and L in us with the least sum of |log(model / published)|.
 
     Absolute deviations, so that a size at which NCCL changes its algorithm does not move the rest.
@@ -129,11 +130,22 @@ def constants(rows: Iterable[Published]) -> tuple[float, float]:
     latencies = np.arange(0.0, 601.0, 2.0)
     cost = np.zeros((rates.size, latencies.size))
     for row in rows:
-        if row.fitted:
-            times = latencies + row.messages_us + (row.sent / rates / 1e3)[:, None]
-            cost += np.abs(np.log(times / row.time_us))
+        messages = row.messages_us if table else 0.0
+        times = latencies + messages + (row.sent / rates / 1e3)[:, None]
+        cost += np.abs(np.log(times / row.time_us))
     rate, latency = np.unravel_index(np.argmin(cost), cost.shape)
     return round(float(rates[rate]), 2), float(latencies[latency])
+
+
+def frozen(rows: Iterable[Published], kinds: Sequence[str]) -> tuple[float, float]:
+    """Return the constants of a testbed, as frozen before the first run."""
+    return constants(row for row in rows if row.kind in kinds and row.fitted)
+
+
+def by_gpus(rows: Iterable[Published], kinds: Sequence[str], gpus: int) -> tuple[float, float]:
+    """Return those for one number of GPUs a node without NCCL's table: chosen by outcome."""
+    chosen = (row for row in rows if row.kind in kinds and row.gpus == gpus and every_second(row))
+    return constants(chosen, table=False)
 
 
 def line(rows: Sequence[Published]) -> tuple[float, float]:
@@ -160,31 +172,74 @@ def every_second(row: Published) -> bool:
     return round(math.log2(row.size)) % 2 == (1 if row.kind == "b200" else 0)
 
 
+def hashing(queue_pairs: int, uplinks: int, draws: int = 10_000) -> tuple[float, float, float]:
+    """Return the gain of planned paths over ECMP in Tolly's fabric by counting: mean, p10, p90, %.
+
+    Of each leaf's two servers one sends to the next leaf: eight interfaces, each with `queue_pairs`
+    equal shares of a link. Each share draws an uplink, and at its spine a link down. All rings last
+    as long as the one with the fullest link; with no link above its rate nothing is lost.
+    """
+    random = np.random.default_rng(1)
+    leaves, spines, interfaces = 4, 2, 8
+    each = uplinks // spines
+    shares = interfaces * queue_pairs
+    up = random.integers(0, uplinks, (draws, leaves, shares))
+    down = up // each * each + random.integers(0, each, up.shape)
+    fullest = np.zeros(draws)
+    for links in (up, down):
+        counts = np.stack([(links == link).sum(axis=2) for link in range(uplinks)])
+        fullest = np.maximum(fullest, counts.max(axis=(0, 2)) / queue_pairs)
+    gain = 100 * (np.maximum(fullest, 1.0) - 1)
+    low, high = np.quantile(gain, [0.1, 0.9])
+    return float(gain.mean()), float(low), float(high)
+
+
+BEDS = {"ten H100 nodes": ("a2a", "gather"), "four P6-B200 nodes": ("b200",)}
+
+
 def main() -> None:
-    """Print the constants and, of the sizes that no fit read, what lies in the band."""
+    """Print the constants and, of the sizes that no fit read, how many lie in the band."""
     rows = published()
-    beds = {"ten H100 nodes": ("a2a", "gather"), "four P6-B200 nodes": ("b200",)}
-    fits = {}
-    for name, kinds in beds.items():
-        rate, latency = constants(row for row in rows if row.kind in kinds)
-        print(f"{name}: feed_rate = {8 * rate:.1f} Gb/s ({rate} GB/s), latency = {latency:.0f} us")
-        fits |= dict.fromkeys(kinds, (rate, latency))
-    print("\n| series | judged | same constants, no network | a line of its own | wire alone |")
-    print("|---|---|---|---|---|")
-    total = [0, 0, 0, 0]
+    fits, own = {}, {}
+    for name, kinds in BEDS.items():
+        found = frozen(rows, kinds)
+        fits |= dict.fromkeys(kinds, found)
+        print(f"{name}: {_words(found)}")
+        for gpus in dict.fromkeys(row.gpus for row in rows if row.kind in kinds):
+            found = by_gpus(rows, kinds, gpus)
+            own |= {(kind, gpus): found for kind in kinds}
+            print(f"  {gpus} a node, without the table: {_words(found)}")
+    titles = ("series", "judged", "frozen constants", "constants by GPUs, no table", "a line")
+    print(f"\n| {' | '.join(titles)} | wire alone |\n{6 * '|---'}|")
+    total = [0] * 5
     for kind, gpus in dict.fromkeys((row.kind, row.gpus) for row in rows):
         series = [row for row in rows if (row.kind, row.gpus) == (kind, gpus)]
         a, b = line(series)
         judged = [row for row in series if not every_second(row)]
-        hits = [
-            len(judged),
-            sum(abs(off(modelled(row, *fits[kind]), row)) <= BAND for row in judged),
-            sum(abs(off(a + b * row.size, row)) <= BAND for row in judged),
-            sum(abs(off(row.sent / WIRE_GBPS / 1e3, row)) <= BAND for row in judged),
+        models = (
+            [modelled(row, *fits[kind]) for row in judged],
+            [modelled(row, *own[kind, gpus], table=False) for row in judged],
+            [a + b * row.size for row in judged],
+            [row.sent / WIRE_GBPS / 1e3 for row in judged],
+        )
+        within = [
+            sum(abs(off(time, row)) <= BAND for time, row in zip(times, judged, strict=True))
+            for times in models
         ]
+        hits = [len(judged), *within]
         total = [x + y for x, y in zip(total, hits, strict=True)]
         print(f"| {kind}, {gpus} a node | {' | '.join(map(str, hits))} |")
     print(f"| all | {' | '.join(map(str, total))} |")
+    titles = ("queue pairs an interface", "uplinks", "gain by counting, %", "p10", "p90")
+    print(f"\n| {' | '.join(titles)} |\n{5 * '|---'}|")
+    for pairs, uplinks in ((2, 16), (4, 16), (8, 16), (16, 16), (2, 32), (2, 64)):
+        numbers = (f"{number:.1f}" for number in hashing(pairs, uplinks))
+        print(f"| {pairs} | {uplinks} | {' | '.join(numbers)} |")
+
+
+def _words(found: tuple[float, float]) -> str:
+    rate, latency = found
+    return f"feed_rate = {8 * rate:.1f} Gb/s ({rate} GB/s), latency = {latency:.0f} us"
 
 
 if __name__ == "__main__":

@@ -24,15 +24,23 @@ JOB = "job.nccl.step.collective."
 
 def test_the_hosts_constants_are_those_of_the_fit() -> None:
     scenario = tomllib.loads((FOLDER / "scenario.toml").read_text(encoding="utf-8"))
-    rate, latency = FIT.constants(row for row in ROWS.values() if row.kind != "b200")
+    rows = list(ROWS.values())
+    rate, latency = FIT.frozen(rows, ("a2a", "gather"))
     host = scenario["variant"]["host"]
     assert host["nic"]["feed_rate"] == f"{8 * rate:.1f} Gb/s"
     assert host["job"]["nccl"]["step"]["collective"]["latency"] == f"{latency:.0f} us"
-    rate, latency = FIT.constants(row for row in ROWS.values() if row.kind == "b200")
-    for case in (case for name, case in CASES.items() if name.startswith("b200")):
-        sets = case["set_for"]["host model"]
-        assert sets["nic.feed_rate"] == f"{8 * rate:g} Gb/s"
-        assert sets[JOB + "latency"] == f"{latency:.0f} us"
+    for row in rows:
+        sets = CASES[row.case]["set_for"]
+        if row.kind == "b200":
+            set_to(sets["host model"], *FIT.frozen(rows, ("b200",)))
+        kinds = ("b200",) if row.kind == "b200" else ("a2a", "gather")
+        set_to(sets["hosts by GPUs"], *FIT.by_gpus(rows, kinds, row.gpus))
+        assert JOB + "message_latency" not in sets["hosts by GPUs"]
+
+
+def set_to(sets: dict[str, str], rate: float, latency: float) -> None:
+    assert sets["nic.feed_rate"] == f"{8 * rate:.1f} Gb/s"
+    assert sets[JOB + "latency"] == f"{latency:.0f} us"
 
 
 def test_a_fit_reads_every_second_size_and_nothing_else() -> None:
@@ -40,15 +48,19 @@ def test_a_fit_reads_every_second_size_and_nothing_else() -> None:
     for row in rows:
         assert row.fitted == (FIT.every_second(row) and row.gpus in (1, 8))
         assert FIT.every_second(row) == (CASES[row.case].get("only") == "full")
-    before = FIT.constants(rows)
-    other = [row if row.fitted else replace(row, time_us=1.0) for row in rows]
-    assert FIT.constants(other) == before
-    assert FIT.constants([replace(row, time_us=2 * row.time_us) for row in rows]) != before
+    other = [row if FIT.every_second(row) else replace(row, time_us=1.0) for row in rows]
+    twice = [replace(row, time_us=2 * row.time_us) for row in rows]
+    for kinds in FIT.BEDS.values():
+        assert FIT.frozen(other, kinds) == FIT.frozen(rows, kinds) != FIT.frozen(twice, kinds)
+        before = FIT.by_gpus(rows, kinds, 8)
+        assert FIT.by_gpus(other, kinds, 8) == before != FIT.by_gpus(twice, kinds, 8)
 
 
 def test_the_fit_finds_constants_that_are_known() -> None:
     rows = [replace(row, time_us=FIT.modelled(row, 40.0, 100.0)) for row in ROWS.values()]
     assert FIT.constants(rows) == (40.0, 100.0)
+    rows = [replace(row, time_us=FIT.modelled(row, 45.0, 50.0, table=False)) for row in rows]
+    assert FIT.constants(rows, table=False) == (45.0, 50.0)
     rows = [replace(row, time_us=5 + 0.25 * row.size) for row in rows]
     assert FIT.line(rows) == pytest.approx((5, 0.25))
 
