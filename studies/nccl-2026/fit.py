@@ -142,10 +142,12 @@ def frozen(rows: Iterable[Published], kinds: Sequence[str]) -> tuple[float, floa
     return constants(row for row in rows if row.kind in kinds and row.fitted)
 
 
-def by_gpus(rows: Iterable[Published], kinds: Sequence[str], gpus: int) -> tuple[float, float]:
+def by_gpus(
+    rows: Iterable[Published], kinds: Sequence[str], gpus: int, *, table: bool = False
+) -> tuple[float, float]:
     """Return those for one number of GPUs a node without NCCL's table: chosen by outcome."""
     chosen = (row for row in rows if row.kind in kinds and row.gpus == gpus and every_second(row))
-    return constants(chosen, table=False)
+    return constants(chosen, table=table)
 
 
 def line(rows: Sequence[Published]) -> tuple[float, float]:
@@ -200,24 +202,26 @@ BEDS = {"ten H100 nodes": ("a2a", "gather"), "four P6-B200 nodes": ("b200",)}
 def main() -> None:
     """Print the constants and, of the sizes that no fit read, how many lie in the band."""
     rows = published()
-    fits, own = {}, {}
+    fits, own, tabled = {}, {}, {}
     for name, kinds in BEDS.items():
         found = frozen(rows, kinds)
         fits |= dict.fromkeys(kinds, found)
         print(f"{name}: {_words(found)}")
         for gpus in dict.fromkeys(row.gpus for row in rows if row.kind in kinds):
             found = by_gpus(rows, kinds, gpus)
-            own |= {(kind, gpus): found for kind in kinds}
+            own |= dict.fromkeys(product(kinds, [gpus]), found)
+            tabled |= dict.fromkeys(product(kinds, [gpus]), by_gpus(rows, kinds, gpus, table=True))
             print(f"  {gpus} a node, without the table: {_words(found)}")
-    titles = ("series", "judged", "frozen constants", "constants by GPUs, no table", "a line")
-    print(f"\n| {' | '.join(titles)} | wire alone |\n{6 * '|---'}|")
-    total = [0] * 5
+    titles = ("series", "judged", "frozen constants", "by GPUs", "by GPUs, no table", "a line")
+    print(f"\n| {' | '.join(titles)} | wire alone |\n{7 * '|---'}|")
+    total = [0] * 6
     for kind, gpus in dict.fromkeys((row.kind, row.gpus) for row in rows):
         series = [row for row in rows if (row.kind, row.gpus) == (kind, gpus)]
         a, b = line(series)
         judged = [row for row in series if not every_second(row)]
         models = (
             [modelled(row, *fits[kind]) for row in judged],
+            [modelled(row, *tabled[kind, gpus]) for row in judged],
             [modelled(row, *own[kind, gpus], table=False) for row in judged],
             [a + b * row.size for row in judged],
             [row.sent / WIRE_GBPS / 1e3 for row in judged],

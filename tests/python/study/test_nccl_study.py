@@ -4,15 +4,22 @@ from __future__ import annotations
 
 import tomllib
 from dataclasses import replace
-from typing import Any, cast
+from types import SimpleNamespace
+from typing import TYPE_CHECKING, Any, cast
 
 import pytest
 
 import backwater
 from backwater.errors import InputError
+from backwater.plot.own import charts
 from backwater.study.claims.nccl_2026 import CLAIMS, judged
+from backwater.study.definition import load
+from backwater.study.key import TABLE, Key
 from backwater.study.measures import Observed, read
 from kit.tree import ROOT, load_file
+
+if TYPE_CHECKING:
+    from backwater.study import Outcome
 
 FOLDER = ROOT / "studies" / "nccl-2026"
 FIT = load_file(FOLDER / "fit.py")
@@ -142,6 +149,40 @@ def test_the_host_model_has_to_be_nearer_than_the_network_alone() -> None:
     claim = CLAIMS["host-explains"]
     assert claim(cast("Any", given(1.05, 0.8))).holds
     assert not claim(cast("Any", given(0.8, 1.05))).holds
+
+
+def test_the_figure_has_published_bandwidths_beside_measured_ones() -> None:
+    """A published time counts as the bandwidth that it means; panels without runs are left out."""
+    known = load("nccl-2026")
+
+    def point(busbw: float, time: float) -> dict[str, Any]:
+        return {
+            name: SimpleNamespace(statistic=lambda _, __, value=value: value)
+            for name, value in (("busbw", busbw), ("time", time))
+        }
+
+    points = {
+        Key("a2a-g1-32MiB", "host model", TABLE): point(30.0, 1000.0),
+        Key("b200-1MiB", "host model", TABLE): point(5.0, 400.0),
+    }
+    outcome = cast("Outcome", SimpleNamespace(study=known, points=points))
+    chart = charts("nccl-2026")["by-size"]
+    drawn = chart(outcome, {"a2a-g1": "one", "b200": "two", "gather-g1": "none"}).to_dict()
+    told = [
+        rows[0]["busbw"]
+        for rows in drawn["datasets"].values()
+        if [row["mechanism"] for row in rows] == [""]
+    ]
+    assert sorted(told) == [5.37, pytest.approx(30 * 1000 / 792.60)]
+    with pytest.raises(InputError, match="nothing to draw"):
+        chart(outcome, {"gather-g1": "none"})
+
+
+def test_counting_finds_what_no_hash_can_lose() -> None:
+    # With as many shares of a link as uplinks and more, the fullest link tends to half its rate.
+    assert FIT.hashing(128, 16, 200) == (0.0, 0.0, 0.0)
+    # 8 whole links on 2 uplinks: 4 on one at least.
+    assert FIT.hashing(1, 2, 200)[1] >= 300
 
 
 def test_a_bandwidth_may_be_in_bytes() -> None:

@@ -15,7 +15,7 @@ from backwater.plot.theme import INK, colour, dash, shape, title
 from backwater.study.key import TABLE, Key
 
 if TYPE_CHECKING:
-    from collections.abc import Mapping
+    from collections.abc import Mapping, Sequence
 
     from altair.typing import ChartType
 
@@ -30,7 +30,9 @@ CELL, HEIGHT = 250, 150
 FRAME = pl.Schema({"mechanism": pl.String, "size": pl.Float64, "busbw": pl.Float64})
 
 
-def draw(outcome: Outcome, series: Mapping[str, str]) -> ChartType:
+def draw(
+    outcome: Outcome, series: Mapping[str, str], mechanisms: Sequence[str] | None = None
+) -> ChartType:
     """Draw a panel for each of `series`: prefixes of cases, with the panel's title.
 
     A published time counts as the bandwidth that it means: bandwidth is inverse to time, so it is
@@ -39,18 +41,20 @@ def draw(outcome: Outcome, series: Mapping[str, str]) -> ChartType:
     known = list(outcome.study.mechanisms)
     cells = []
     for prefix, heading in series.items():
-        measured, published = _points(outcome, prefix)
+        measured, published = _points(outcome, prefix, mechanisms or known)
         if not measured.is_empty():
             cells.append(_cell(measured, published, heading, known))
     if not cells:
         raise InputError("nothing to draw: none of these points was run")
     note = "Hollow diamonds: published. Lines: simulated. Both axes are logarithmic."
-    return alt.concat(*cells, columns=2, spacing=26).properties(
-        title=title("Bus bandwidth by size", note)
-    )
+    # Pairs, since a narrow page puts the panels of a row below each other.
+    rows = [alt.hconcat(*cells[at : at + 2], spacing=26) for at in range(0, len(cells), 2)]
+    return alt.vconcat(*rows, spacing=20).properties(title=title("Bus bandwidth by size", note))
 
 
-def _points(outcome: Outcome, prefix: str) -> tuple[pl.DataFrame, pl.DataFrame]:
+def _points(
+    outcome: Outcome, prefix: str, mechanisms: Sequence[str]
+) -> tuple[pl.DataFrame, pl.DataFrame]:
     """Return the measured and the published bandwidths of the cases with a prefix, in GB/s."""
     measured: list[dict[str, Any]] = []
     published: dict[float, float] = {}
@@ -59,7 +63,7 @@ def _points(outcome: Outcome, prefix: str) -> tuple[pl.DataFrame, pl.DataFrame]:
         if match is None:
             continue
         size = float(size_bytes(f"{match[1]} {match[2]}"))
-        for mechanism in case.mechanisms:
+        for mechanism in mechanisms:
             point = outcome.points.get(Key(case.id, mechanism, TABLE))
             if point is None:
                 continue
@@ -124,7 +128,7 @@ def _cell(
 
 def _ticks(low: float, high: float) -> list[float]:
     """Return round numbers on a logarithmic axis: 1, 2 and 5, or tens where it is short."""
-    if high < 2.5 * low:
+    if high < 5 * low:
         step = 10 ** math.floor(math.log10(high - low))
         step = step if (high - low) / step <= 4 else 2 * step
         first = math.ceil(low / step)
