@@ -202,7 +202,9 @@ BEDS = {"ten H100 nodes": ("a2a", "gather"), "four P6-B200 nodes": ("b200",)}
 def main() -> None:
     """Print the constants and, of the sizes that no fit read, how many lie in the band."""
     rows = published()
-    fits, own, tabled = {}, {}, {}
+    fits: dict[str, tuple[float, float]] = {}
+    own: dict[tuple[str, int], tuple[float, float]] = {}
+    tabled: dict[tuple[str, int], tuple[float, float]] = {}
     for name, kinds in BEDS.items():
         found = frozen(rows, kinds)
         fits |= dict.fromkeys(kinds, found)
@@ -234,8 +236,8 @@ def main() -> None:
         total = [x + y for x, y in zip(total, hits, strict=True)]
         print(f"| {kind}, {gpus} a node | {' | '.join(map(str, hits))} |")
     print(f"| all | {' | '.join(map(str, total))} |")
-    titles = ("queue pairs an interface", "uplinks", "gain by counting, %", "p10", "p90")
-    print(f"\n| {' | '.join(titles)} |\n{5 * '|---'}|")
+    counted = ("queue pairs an interface", "uplinks", "gain by counting, %", "p10", "p90")
+    print(f"\n| {' | '.join(counted)} |\n{5 * '|---'}|")
     for pairs, uplinks in ((2, 16), (4, 16), (8, 16), (16, 16), (2, 32), (2, 64)):
         numbers = (f"{number:.1f}" for number in hashing(pairs, uplinks))
         print(f"| {pairs} | {uplinks} | {' | '.join(numbers)} |")

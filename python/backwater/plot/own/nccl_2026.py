@@ -108,7 +108,7 @@ def _cell(
         scale=alt.Scale(type="log", domain=domain, nice=False),
         axis=alt.Axis(values=_ticks(*domain), format="~g"),
     )
-    tips = ["mechanism", "size", alt.Tooltip("busbw", format=".4")]
+    tips: list[Any] = ["mechanism", "size", alt.Tooltip("busbw", format=".4")]
     base = alt.Chart(measured).encode(
         x=across, y=up, color=colour("mechanism", shown, known), tooltip=tips
     )
