@@ -130,18 +130,21 @@ def over_bound(run: Observed, job: str, step: str, of: str = "mean") -> Reading:
 
 
 @kind("bandwidth", "Gb/s", MORE)
-def bandwidth(
-    run: Observed, job: str, step: str, which: str, of: str = "mean", per: str = "bit"
-) -> Reading:
-    """Algorithm (`algbw`) or bus (`busbw`) bandwidth of a step's collectives, in Gb/s.
+def bandwidth(run: Observed, job: str, step: str, which: str, of: str = "mean") -> Reading:
+    """Algorithm (`algbw`) or bus (`busbw`) bandwidth of a step's collectives, in Gb/s."""
+    return _bandwidth(run, job, step, which, of, BPS_PER_GBPS)
 
-    With `per = "byte"` it is in GB/s, as nccl-tests prints it, and the measure's `unit` is GB/s.
-    """
+
+@kind("byte_bandwidth", "GB/s", MORE)
+def byte_bandwidth(run: Observed, job: str, step: str, which: str, of: str = "mean") -> Reading:
+    """Algorithm (`algbw`) or bus (`busbw`) bandwidth of a step's collectives, in GB/s."""
+    return _bandwidth(run, job, step, which, of, BITS * BPS_PER_GBPS)
+
+
+def _bandwidth(run: Observed, job: str, step: str, which: str, of: str, unit: int) -> Reading:
+    """Return the statistic of a bandwidth in `unit`, in b/s."""
     if which not in ("algbw", "busbw"):
-        raise InputError(f"bandwidth: which = {which!r}", "there are algbw and busbw")
-    if per not in ("bit", "byte"):
-        raise InputError(f"bandwidth: per = {per!r}", "there are bit and byte")
-    unit = BPS_PER_GBPS * (BITS if per == "byte" else 1)
+        raise InputError(f"which = {which!r}", "there are algbw and busbw")
     rows = _rows(run, job, step)
     rates = [rate / unit for rate in rows[f"{which}_bps"].to_pylist() if rate is not None]
     if not rates:

@@ -197,9 +197,8 @@ def test_a_bandwidth_may_be_in_bytes() -> None:
         ).run()
     )
     about = {"job": "j", "step": "s", "which": "busbw"}
-    bits, bytes_ = (read(run, "bandwidth", {**about, "per": per}).value for per in ("bit", "byte"))
-    assert bits == read(run, "bandwidth", about).value
+    bits, bytes_ = (read(run, kind, about).value for kind in ("bandwidth", "byte_bandwidth"))
     assert bytes_ is not None
     assert bits == pytest.approx(8 * bytes_)
-    with pytest.raises(InputError, match="per = 'word'"):
-        read(run, "bandwidth", {**about, "per": "word"})
+    with pytest.raises(InputError, match="which = 'fast'"):
+        read(run, "byte_bandwidth", {**about, "which": "fast"})
