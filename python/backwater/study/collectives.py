@@ -141,7 +141,7 @@ def byte_bandwidth(run: Observed, job: str, step: str, which: str, of: str = "me
     return _bandwidth(run, job, step, which, of, BITS * BPS_PER_GBPS)
 
 
-def _bandwidth(run: Observed, job: str, step: str, which: str, of: str, unit: int) -> Reading:
+def _bandwidth(run: Observed, job: str, step: str, which: str, of: str, unit: float) -> Reading:
     """Return the statistic of a bandwidth in `unit`, in b/s."""
     if which not in ("algbw", "busbw"):
         raise InputError(f"which = {which!r}", "there are algbw and busbw")
