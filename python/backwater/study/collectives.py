@@ -13,7 +13,7 @@ import pyarrow.compute as pc
 from backwater.errors import InputError
 from backwater.jobs import TRANSFER, UNRECORDED, critical_path
 from backwater.numbers.registry import MORE
-from backwater.numbers.units import BPS_PER_GBPS, PS_PER_US
+from backwater.numbers.units import BITS, BPS_PER_GBPS, PS_PER_US
 from backwater.study.measures import NotThereError, Observed, Reading, kind, statistic_of
 
 if TYPE_CHECKING:
@@ -132,10 +132,21 @@ def over_bound(run: Observed, job: str, step: str, of: str = "mean") -> Reading:
 @kind("bandwidth", "Gb/s", MORE)
 def bandwidth(run: Observed, job: str, step: str, which: str, of: str = "mean") -> Reading:
     """Algorithm (`algbw`) or bus (`busbw`) bandwidth of a step's collectives, in Gb/s."""
+    return _bandwidth(run, job, step, which, of, BPS_PER_GBPS)
+
+
+@kind("byte_bandwidth", "GB/s", MORE)
+def byte_bandwidth(run: Observed, job: str, step: str, which: str, of: str = "mean") -> Reading:
+    """Algorithm (`algbw`) or bus (`busbw`) bandwidth of a step's collectives, in GB/s."""
+    return _bandwidth(run, job, step, which, of, BITS * BPS_PER_GBPS)
+
+
+def _bandwidth(run: Observed, job: str, step: str, which: str, of: str, unit: float) -> Reading:
+    """Return the statistic of a bandwidth in `unit`, in b/s."""
     if which not in ("algbw", "busbw"):
-        raise InputError(f"bandwidth: which = {which!r}", "there are algbw and busbw")
+        raise InputError(f"which = {which!r}", "there are algbw and busbw")
     rows = _rows(run, job, step)
-    rates = [rate / BPS_PER_GBPS for rate in rows[f"{which}_bps"].to_pylist() if rate is not None]
+    rates = [rate / unit for rate in rows[f"{which}_bps"].to_pylist() if rate is not None]
     if not rates:
         return Reading(None, f"the collectives of {job}/{step} took no time")
     return Reading(statistic_of(rates, of))

@@ -1,0 +1,140 @@
+"""Bus bandwidth over the size of a collective: published, and measured with and without hosts."""
+
+from __future__ import annotations
+
+import math
+import re
+from typing import TYPE_CHECKING, Any
+
+import altair as alt
+import polars as pl
+
+from backwater.errors import InputError
+from backwater.numbers.units import size_bytes
+from backwater.plot.theme import INK, colour, dash, shape, title
+from backwater.study.key import TABLE, Key
+
+if TYPE_CHECKING:
+    from collections.abc import Mapping, Sequence
+
+    from altair.typing import ChartType
+
+    from backwater.study import Outcome
+
+MEASURES = ("busbw", "time")
+"""Bandwidth, and the time whose published numbers stand for it where a source prints times."""
+
+CELL, HEIGHT = 250, 150
+"""Width and height of a panel, such that two panels side by side fit a page."""
+
+FRAME = pl.Schema({"mechanism": pl.String, "size": pl.Float64, "busbw": pl.Float64})
+
+
+def draw(
+    outcome: Outcome, series: Mapping[str, str], mechanisms: Sequence[str] | None = None
+) -> ChartType:
+    """Draw a panel for each of `series`: prefixes of cases, with the panel's title.
+
+    A published time counts as the bandwidth that it means: bandwidth is inverse to time, so it is
+    the measured bandwidth times measured over published time.
+    """
+    known = list(outcome.study.mechanisms)
+    cells = []
+    for prefix, heading in series.items():
+        measured, published = _points(outcome, prefix, mechanisms or known)
+        if not measured.is_empty():
+            cells.append(_cell(measured, published, heading, known))
+    if not cells:
+        raise InputError("nothing to draw: none of these points was run")
+    note = "Hollow diamonds: published. Lines: simulated. Both axes are logarithmic."
+    # Pairs, since a narrow page puts the panels of a row below each other.
+    rows = [alt.hconcat(*cells[at : at + 2], spacing=26) for at in range(0, len(cells), 2)]
+    return alt.vconcat(*rows, spacing=20).properties(title=title("Bus bandwidth by size", note))
+
+
+def _points(
+    outcome: Outcome, prefix: str, mechanisms: Sequence[str]
+) -> tuple[pl.DataFrame, pl.DataFrame]:
+    """Return the measured and the published bandwidths of the cases with a prefix, in GB/s."""
+    measured: list[dict[str, Any]] = []
+    published: dict[float, float] = {}
+    for case in outcome.study.cases:
+        match = re.fullmatch(re.escape(prefix) + r"-(\d+)([MG]iB)", case.id)
+        if match is None:
+            continue
+        size = float(size_bytes(f"{match[1]} {match[2]}"))
+        for mechanism in mechanisms:
+            point = outcome.points.get(Key(case.id, mechanism, TABLE))
+            if point is None:
+                continue
+            found = {name: point[name].statistic("mean", None) for name in MEASURES}
+            rate, time = (found[name] for name in MEASURES)
+            if rate is None or time is None:
+                continue
+            measured.append({"mechanism": mechanism, "size": size, "busbw": rate})
+            told = {name: outcome.study.published(case.id, mechanism, name) for name in MEASURES}
+            if told["busbw"] is not None:
+                published[size] = told["busbw"]
+            elif told["time"] is not None:
+                published[size] = rate * time / told["time"]
+    numbers = [{"mechanism": "", "size": size, "busbw": rate} for size, rate in published.items()]
+    return pl.DataFrame(measured, schema=FRAME), pl.DataFrame(numbers, schema=FRAME)
+
+
+def _cell(
+    measured: pl.DataFrame, published: pl.DataFrame, heading: str, known: list[str]
+) -> ChartType:
+    shown = [name for name in known if name in set(measured["mechanism"].to_list())]
+    ticks = sorted(set(measured["size"].to_list()))
+    low, high = ticks[0], ticks[-1]
+    # Vega has no binary prefixes: a label is the size in MiB, or in GiB from there on.
+    label = (
+        f"datum.value >= {2**30} ? datum.value / {2**30} + ' GiB' : datum.value / {2**20} + ' MiB'"
+    )
+    # Eight labels are too many for a panel: every second one, from the largest on.
+    named = ticks[::-1][:: 1 if len(ticks) <= 5 else 2]
+    across = alt.X(
+        "size:Q",
+        title=None,
+        scale=alt.Scale(type="log", base=2, domain=[low / 1.3, high * 1.3], nice=False),
+        axis=alt.Axis(values=sorted(named), labelExpr=label),
+    )
+    every = [*measured["busbw"].to_list(), *published["busbw"].to_list()]
+    # Whole decades would leave most of a panel empty.
+    domain = [min(every) / 1.15, max(every) * 1.15]
+    up = alt.Y(
+        "busbw:Q",
+        title="GB/s",
+        scale=alt.Scale(type="log", domain=domain, nice=False),
+        axis=alt.Axis(values=_ticks(*domain), format="~g"),
+    )
+    tips: list[Any] = ["mechanism", "size", alt.Tooltip("busbw", format=".4")]
+    base = alt.Chart(measured).encode(
+        x=across, y=up, color=colour("mechanism", shown, known), tooltip=tips
+    )
+    told = (
+        alt.Chart(published)
+        .mark_point(shape="diamond", size=85, color=INK, fill="white", strokeWidth=1.8, opacity=1)
+        .encode(x=across, y=up, tooltip=tips[1:])
+    )
+    return alt.layer(
+        base.mark_line().encode(strokeDash=dash("mechanism", shown, known)),
+        base.mark_point(filled=True, size=55, opacity=1).encode(
+            shape=shape("mechanism", shown, known)
+        ),
+        told,
+    ).properties(width=CELL, height=HEIGHT, title=heading)
+
+
+def _ticks(low: float, high: float) -> list[float]:
+    """Return round numbers on a logarithmic axis: 1, 2 and 5, or tens where it is short."""
+    if high < 5 * low:
+        step = 10 ** math.floor(math.log10(high - low))
+        step = step if (high - low) / step <= 4 else 2 * step
+        first = math.ceil(low / step)
+        return [step * number for number in range(first, math.floor(high / step) + 1)]
+    decades = range(math.floor(math.log10(low)), math.ceil(math.log10(high)) + 1)
+    return [m * 10.0**d for d in decades for m in (1, 2, 5) if low <= m * 10.0**d <= high]
+
+
+CHARTS = {"by-size": draw}

@@ -1,0 +1,204 @@
+"""The study of NCCL on real fabrics: its fit, its cases, and claims that can fail."""
+
+from __future__ import annotations
+
+import tomllib
+from dataclasses import replace
+from types import SimpleNamespace
+from typing import TYPE_CHECKING, Any, cast
+
+import pytest
+
+import backwater
+from backwater.errors import InputError
+from backwater.plot.own import charts
+from backwater.study.claims.nccl_2026 import CLAIMS, judged
+from backwater.study.definition import load
+from backwater.study.key import TABLE, Key
+from backwater.study.measures import Observed, read
+from kit.tree import ROOT, load_file
+
+if TYPE_CHECKING:
+    from backwater.study import Outcome
+
+FOLDER = ROOT / "studies" / "nccl-2026"
+FIT = load_file(FOLDER / "fit.py")
+STUDY: dict[str, Any] = tomllib.loads((FOLDER / "study.toml").read_text(encoding="utf-8"))
+CASES: dict[str, dict[str, Any]] = {case["id"]: case for case in STUDY["case"]}
+ROWS = {row.case: row for row in FIT.published()}
+JOB = "job.nccl.step.collective."
+
+
+def test_the_hosts_constants_are_those_of_the_fit() -> None:
+    scenario = tomllib.loads((FOLDER / "scenario.toml").read_text(encoding="utf-8"))
+    rows = list(ROWS.values())
+    rate, latency = FIT.frozen(rows, ("a2a", "gather"))
+    host = scenario["variant"]["host"]
+    assert host["nic"]["feed_rate"] == f"{8 * rate:.1f} Gb/s"
+    assert host["job"]["nccl"]["step"]["collective"]["latency"] == f"{latency:.0f} us"
+    for row in rows:
+        sets = CASES[row.case]["set_for"]
+        if row.kind == "b200":
+            set_to(sets["host model"], *FIT.frozen(rows, ("b200",)))
+        kinds = ("b200",) if row.kind == "b200" else ("a2a", "gather")
+        set_to(sets["hosts by GPUs"], *FIT.by_gpus(rows, kinds, row.gpus))
+        assert JOB + "message_latency" not in sets["hosts by GPUs"]
+
+
+def set_to(sets: dict[str, str], rate: float, latency: float) -> None:
+    assert sets["nic.feed_rate"] == f"{8 * rate:.1f} Gb/s"
+    assert sets[JOB + "latency"] == f"{latency:.0f} us"
+
+
+def test_a_fit_reads_every_second_size_and_nothing_else() -> None:
+    rows = list(ROWS.values())
+    for row in rows:
+        assert row.fitted == (FIT.every_second(row) and row.gpus in (1, 8))
+        assert FIT.every_second(row) == (CASES[row.case].get("only") == "full")
+    other = [row if FIT.every_second(row) else replace(row, time_us=1.0) for row in rows]
+    twice = [replace(row, time_us=2 * row.time_us) for row in rows]
+    for kinds in FIT.BEDS.values():
+        assert FIT.frozen(other, kinds) == FIT.frozen(rows, kinds) != FIT.frozen(twice, kinds)
+        before = FIT.by_gpus(rows, kinds, 8)
+        assert FIT.by_gpus(other, kinds, 8) == before != FIT.by_gpus(twice, kinds, 8)
+
+
+def test_the_fit_finds_constants_that_are_known() -> None:
+    rows = [replace(row, time_us=FIT.modelled(row, 40.0, 100.0)) for row in ROWS.values()]
+    assert FIT.constants(rows) == (40.0, 100.0)
+    rows = [replace(row, time_us=FIT.modelled(row, 45.0, 50.0, table=False)) for row in rows]
+    assert FIT.constants(rows, table=False) == (45.0, 50.0)
+    rows = [replace(row, time_us=5 + 0.25 * row.size) for row in rows]
+    assert FIT.line(rows) == pytest.approx((5, 0.25))
+
+
+@pytest.mark.parametrize("row", ROWS.values(), ids=ROWS)
+def test_a_case_is_what_its_row_says(row: Any) -> None:  # noqa: ANN401 - a class of fit.py
+    sets = CASES[row.case]["set"]
+    assert int(sets["job.nccl.ranks"]) == int(sets["topology.hosts"]) == row.ranks
+    assert int(sets["job.nccl.ranks_per_server"]) == row.gpus
+    size = int(sets[JOB + "size"].removesuffix(" B"))
+    if row.kind == "a2a":
+        assert size * row.ranks == pytest.approx(row.size, rel=1e-4)
+    else:
+        assert size == pytest.approx(row.size, rel=1e-4)
+        assert int(sets[JOB + "channels"]) == row.gpus
+        latency = CASES[row.case]["set_for"]["host model"][JOB + "message_latency"]
+        assert latency == f"{row.message_us:.3f} us"
+    # A train of frames keeps the share of their headers.
+    train = [int(sets.get(f"packet.{name}", "0 B").split()[0]) for name in ("payload", "header")]
+    assert train[0] * 62 == train[1] * 4096
+
+
+def test_the_table_of_nccl_is_the_mean_over_a_ring() -> None:
+    # NVIDIA/nccl 5067397c, src/graph/tuning.cc: 70 steps of 3.4 us and 9 of 14.0 us.
+    assert ROWS["gather-g8-32MiB"].messages_us == pytest.approx(70 * 3.4 + 9 * 14)
+    assert ROWS["b200-1MiB"].messages_us == pytest.approx(56 * 3.4 + 6 * 14)
+    tolly = tomllib.loads((FOLDER / "tolly.toml").read_text(encoding="utf-8"))
+    [step] = tolly["job"][0]["step"]
+    assert step["message_latency"] == f"{(112 * 3.4 + 14 * 14) / 126:.3f} us"
+
+
+class Given:
+    """Numbers by case, mechanism and quantity, one for each seed."""
+
+    def __init__(self, given: dict[tuple[str, str], list[float]]) -> None:
+        self.given = given
+
+    def samples(self, case: str, mechanism: str, quantity: str, setup: str = "") -> list[float]:
+        assert (quantity, setup) == ("busbw", "")
+        return self.given[case, mechanism]
+
+    def value(self, case: str, mechanism: str, quantity: str, setup: str = "") -> float:
+        assert (quantity in ("busbw", "time"), setup) == (True, "")
+        values = self.given[case, mechanism]
+        return sum(values) / len(values)
+
+
+def tolly(**gains: float) -> Given:
+    given = {}
+    for size, gain in gains.items():
+        case = f"tolly-{size.removeprefix('s')}"
+        given[case, "ecmp"] = [100.0, 200.0]
+        given[case, "planned paths"] = [100.0 + gain, 200.0 + 2 * gain]
+        given[case, "scheduled cells"] = [101.0 + gain, 202.0 + 2 * gain]
+    return Given(given)
+
+
+def test_claims_on_planned_paths_can_fail() -> None:
+    published = tolly(s16MiB=1, s512MiB=10.43, s1GiB=11.29, s8GiB=17.32, s16GiB=22.76)
+    wrong = tolly(s16MiB=9, s512MiB=40, s1GiB=39, s8GiB=50, s16GiB=60)
+    for name in ("gain-grows", "close-when-small", "loss-in-range", "cells-as-planned"):
+        assert CLAIMS[name](cast("Any", published)).holds, name
+    for name in ("gain-grows", "close-when-small", "loss-in-range"):
+        assert not CLAIMS[name](cast("Any", wrong)).holds, name
+    apart = tolly(s512MiB=0, s16GiB=0)
+    apart.given["tolly-16GiB", "scheduled cells"] = [90.0, 190.0]
+    assert not CLAIMS["cells-as-planned"](cast("Any", apart)).holds
+
+
+def test_the_host_model_has_to_be_nearer_than_the_network_alone() -> None:
+    cases = judged()
+    assert len(cases) == 48
+    assert not any(ROWS[case].fitted for case in cases)
+
+    def given(hosts: float, alone: float) -> Given:
+        scaled = {"host model": hosts, "network alone": alone}
+        return Given({(c, m): [v * by] for c, (_, v) in cases.items() for m, by in scaled.items()})
+
+    claim = CLAIMS["host-explains"]
+    assert claim(cast("Any", given(1.05, 0.8))).holds
+    assert not claim(cast("Any", given(0.8, 1.05))).holds
+
+
+def test_the_figure_has_published_bandwidths_beside_measured_ones() -> None:
+    """A published time counts as the bandwidth that it means; panels without runs are left out."""
+    known = load("nccl-2026")
+
+    def point(busbw: float, time: float) -> dict[str, Any]:
+        return {
+            name: SimpleNamespace(statistic=lambda _, __, value=value: value)
+            for name, value in (("busbw", busbw), ("time", time))
+        }
+
+    points = {
+        Key("a2a-g1-32MiB", "host model", TABLE): point(30.0, 1000.0),
+        Key("b200-1MiB", "host model", TABLE): point(5.0, 400.0),
+    }
+    outcome = cast("Outcome", SimpleNamespace(study=known, points=points))
+    chart = charts("nccl-2026")["by-size"]
+    drawn = chart(outcome, {"a2a-g1": "one", "b200": "two", "gather-g1": "none"}).to_dict()
+    told = [
+        rows[0]["busbw"]
+        for rows in drawn["datasets"].values()
+        if [row["mechanism"] for row in rows] == [""]
+    ]
+    assert sorted(told) == [5.37, pytest.approx(30 * 1000 / 792.60)]
+    with pytest.raises(InputError, match="nothing to draw"):
+        chart(outcome, {"gather-g1": "none"})
+
+
+def test_counting_finds_what_no_hash_can_lose() -> None:
+    # With as many shares of a link as uplinks and more, the fullest link tends to half its rate.
+    assert FIT.hashing(128, 16, 200) == (0.0, 0.0, 0.0)
+    # 8 whole links on 2 uplinks: 4 on one at least.
+    assert FIT.hashing(1, 2, 200)[1] >= 300
+
+
+def test_a_bandwidth_may_be_in_bytes() -> None:
+    step = {"label": "s", "kind": "all-gather", "size": "400 KB"}
+    run = Observed(
+        backwater.build(
+            {
+                "topology": {"kind": "star", "hosts": 4, "rate": "8 Gb/s", "link_delay": "0 ns"},
+                "switch": {"buffer_per": "none"},
+                "job": [{"label": "j", "ranks": 4, "step": [step]}],
+            }
+        ).run()
+    )
+    about = {"job": "j", "step": "s", "which": "busbw"}
+    bits, bytes_ = (read(run, kind, about).value for kind in ("bandwidth", "byte_bandwidth"))
+    assert bytes_ is not None
+    assert bits == pytest.approx(8 * bytes_)
+    with pytest.raises(InputError, match="which = 'fast'"):
+        read(run, "byte_bandwidth", {**about, "which": "fast"})
