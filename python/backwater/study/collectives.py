@@ -13,7 +13,7 @@ import pyarrow.compute as pc
 from backwater.errors import InputError
 from backwater.jobs import TRANSFER, UNRECORDED, critical_path
 from backwater.numbers.registry import MORE
-from backwater.numbers.units import BPS_PER_GBPS, PS_PER_US
+from backwater.numbers.units import BITS, BPS_PER_GBPS, PS_PER_US
 from backwater.study.measures import NotThereError, Observed, Reading, kind, statistic_of
 
 if TYPE_CHECKING:
@@ -130,12 +130,20 @@ def over_bound(run: Observed, job: str, step: str, of: str = "mean") -> Reading:
 
 
 @kind("bandwidth", "Gb/s", MORE)
-def bandwidth(run: Observed, job: str, step: str, which: str, of: str = "mean") -> Reading:
-    """Algorithm (`algbw`) or bus (`busbw`) bandwidth of a step's collectives, in Gb/s."""
+def bandwidth(
+    run: Observed, job: str, step: str, which: str, of: str = "mean", per: str = "bit"
+) -> Reading:
+    """Algorithm (`algbw`) or bus (`busbw`) bandwidth of a step's collectives, in Gb/s.
+
+    With `per = "byte"` it is in GB/s, as nccl-tests prints it, and the measure's `unit` is GB/s.
+    """
     if which not in ("algbw", "busbw"):
         raise InputError(f"bandwidth: which = {which!r}", "there are algbw and busbw")
+    if per not in ("bit", "byte"):
+        raise InputError(f"bandwidth: per = {per!r}", "there are bit and byte")
+    unit = BPS_PER_GBPS * (BITS if per == "byte" else 1)
     rows = _rows(run, job, step)
-    rates = [rate / BPS_PER_GBPS for rate in rows[f"{which}_bps"].to_pylist() if rate is not None]
+    rates = [rate / unit for rate in rows[f"{which}_bps"].to_pylist() if rate is not None]
     if not rates:
         return Reading(None, f"the collectives of {job}/{step} took no time")
     return Reading(statistic_of(rates, of))
