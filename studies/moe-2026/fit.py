@@ -30,6 +30,8 @@ PER_SERVER = 8
 BAND = 0.10
 FITTED = 16
 """The number of GPUs whose numbers a fit reads."""
+OTHER = 32
+"""The same of the fit that was chosen by outcome."""
 
 SETUPS = {
     "deepep": "DeepEP V1, H800, CX7",
@@ -38,6 +40,16 @@ SETUPS = {
     "thor2": "UCCL-EP, MI300X, Thor2",
     "b200": "UCCL-EP, P6-B200, EFA",
 }
+
+SCALE_UP = {
+    "deepep": {"dispatch": 153.0, "combine": 158.0},
+    "cx7": {"dispatch": 260.0, "dispatch16": 295.0, "combine": 304.0},
+    "pollara": {"dispatch": 299.0, "dispatch16": 336.0, "combine": 333.0},
+    "b200": {"dispatch": 280.0, "combine": 426.0},
+}
+"""Published bandwidth inside one server (EP 8) in GB/s, from the same tables: "Intranode"."""
+
+EXPERTS, TOP_K, SERVERS_OF_A_TOKEN = 256, 8, 4
 
 
 @dataclass(frozen=True)
@@ -70,8 +82,8 @@ def published(mechanism: str = "host model") -> list[Published]:
     return found
 
 
-def feed_rate(rows: list[Published], setup: str) -> float:
-    """Return the rate F of a set-up in GB/s, to 0.1 Gb/s: least squares of log at EP 16.
+def feed_rate(rows: list[Published], setup: str, gpus: int = FITTED) -> float:
+    """Return the rate F of a set-up in GB/s, to 0.1 Gb/s: least squares of log at EP `gpus`.
 
     That is the geometric mean of its bandwidths there, times the share that leaves the server. It
     is at most what the wire carries.
@@ -79,7 +91,7 @@ def feed_rate(rows: list[Published], setup: str) -> float:
     logs = [
         math.log(row.bandwidth * row.remote)
         for row in rows
-        if row.setup == setup and row.gpus == FITTED
+        if row.setup == setup and row.gpus == gpus
     ]
     return round(8 * min(math.exp(sum(logs) / len(logs)), WIRE_GBPS), 1) / 8
 
@@ -102,12 +114,34 @@ def own_constant(rows: list[Published], row: Published) -> float:
     return first.bandwidth * first.remote / row.remote
 
 
+def reached(parts: int) -> float:
+    """Return among how many of `parts` equal groups of experts a token's top-k lie, on the mean."""
+    missed = math.comb(EXPERTS - EXPERTS // parts, TOP_K) / math.comb(EXPERTS, TOP_K)
+    return parts * (1 - missed)
+
+
+def forwarded(row: Published) -> float | None:
+    """Return what the slower of wire and scale-up network allows in GB/s: chosen by outcome.
+
+    Every GPU with one of a token's experts receives a copy over NVLink or xGMI, at the rate that
+    the same table prints for one server. None: it prints none.
+    """
+    rate = SCALE_UP.get(row.setup, {}).get(row.quantity)
+    if rate is None:
+        return None
+    servers = min(row.gpus // PER_SERVER, SERVERS_OF_A_TOKEN)
+    # Of 24 GPUs, whose experts 256 does not divide by, as if it did.
+    copies, receivers = reached(servers), reached(servers * PER_SERVER)
+    return min(WIRE_GBPS / row.remote, rate * copies / receivers)
+
+
 def main() -> None:
     """Print the constants and the models without a network."""
     rows = published()
     for setup, title in SETUPS.items():
         rate = feed_rate(rows, setup)
-        print(f"{title}: feed_rate = {8 * rate:.1f} Gb/s ({rate:.2f} GB/s)")
+        other = 8 * feed_rate(rows, setup, OTHER)
+        print(f"{title}: feed_rate = {8 * rate:.1f} Gb/s; of EP {OTHER}: {other:.1f} Gb/s")
     titles = ("set-up", "EP", "quantity", "published", "wire alone", "one constant", "null model")
     print(f"\n| {' | '.join(titles)} |\n{len(titles) * '|---'}|")
     hits = [0, 0, 0, 0]
@@ -126,6 +160,39 @@ def main() -> None:
             found = [abs(one / row.bandwidth - 1) <= BAND for one in models]
             hits = [a + b for a, b in zip(hits, [True, *found], strict=True)]
     print(f"\nWithin 10 %, EP {FITTED} apart: {hits[1]}, {hits[2]} and {hits[3]} of {hits[0]}.")
+    _forwarding(rows)
+
+
+def _forwarding(rows: list[Published]) -> None:
+    """Print what leaves an interface, and the model with the scale-up network."""
+    titles = (
+        "set-up",
+        "quantity",
+        "EP",
+        "leaves an interface, GB/s",
+        "of the wire, %",
+        "forwarded",
+    )
+    print(f"\n| {' | '.join(titles)} |\n{len(titles) * '|---'}|")
+    bounds = {row: forwarded(row) for row in rows}
+    first = {(row.setup, row.quantity): row for row in rows if row.gpus == FITTED}
+    near = shaped = count = 0
+    for row, bound in bounds.items():
+        leaves = row.bandwidth * row.remote
+        start = first[row.setup, row.quantity]
+        words = "-"
+        if bound is not None:
+            words = f"{bound:.1f} ({100 * (bound / row.bandwidth - 1):+.1f} %)"
+            if row is not start:
+                ratio = bound / row.bandwidth / (bounds[start] or math.inf) * start.bandwidth
+                count += 1
+                near += abs(bound / row.bandwidth - 1) <= BAND
+                shaped += abs(ratio - 1) <= BAND
+        print(
+            f"| {SETUPS[row.setup]} | {row.quantity} | {row.gpus} | {leaves:.1f} "
+            f"| {100 * leaves / WIRE_GBPS:.0f} | {words} |"
+        )
+    print(f"\nForwarded, EP {FITTED} apart: {near} of {count} within 10 %, {shaped} in shape.")
 
 
 if __name__ == "__main__":

@@ -27,6 +27,8 @@ EACH = 40
 """Messages of a sender to each receiver: 1000 / 25."""
 WINDOW = 41
 """Messages of a sender in flight: 4 interfaces x 256 / 25."""
+OTHERS = {"few": (20, 20), "many": (80, 82), "half": (40, 20), "twice": (40, 82)}
+"""Other numbers of messages to a receiver and in flight, for what these choices cost."""
 
 SIZES = {f"{2**doubling}KB": 2**doubling * 1024 for doubling in range(3, 13)}
 """Lengths of messages in bytes by their names: 8 KB to 4096 KB, as the source writes KiB."""
@@ -36,30 +38,30 @@ NUMBERS = ("id", "rank", "peer", "bytes", "after.list.element", "needs")
 """The columns of numbers, as Parquet names them."""
 
 
-def receivers(pattern: str, sender: int) -> list[int]:
+def receivers(pattern: str, sender: int, each: int) -> list[int]:
     """Return the receiver of each message of a sender, in its order: 0 to 7.
 
     `pattern` is `cross` (one receiver after the other), `rail` (its own place) or `random`.
     """
     if pattern == "rail":
-        return [sender] * (GPUS * EACH)
-    order = np.repeat(np.arange(GPUS), EACH)
+        return [sender] * (GPUS * each)
+    order = np.repeat(np.arange(GPUS), each)
     if pattern == "random":
         np.random.default_rng([1, sender]).shuffle(order)
     return [int(receiver) for receiver in order]
 
 
-def operations(pattern: str, size: int) -> pa.Table:
+def operations(pattern: str, size: int, each: int = EACH, window: int = WINDOW) -> pa.Table:
     """Return the operations of all senders for messages of `size` bytes.
 
-    Message j of a sender is posted when j - `WINDOW` + 1 of those before it are complete, which
+    Message j of a sender is posted when j - `window` + 1 of those before it are complete, which
     ones does not matter: later ones were not posted, and so cannot be.
     """
     rows: dict[str, list[object]] = {name: [] for name in ("id", "rank", "peer", "after", "needs")}
     for sender in range(GPUS):
-        first = sender * GPUS * EACH
-        for number, receiver in enumerate(receivers(pattern, sender)):
-            free = number - WINDOW + 1
+        first = sender * GPUS * each
+        for number, receiver in enumerate(receivers(pattern, sender, each)):
+            free = number - window + 1
             rows["id"].append(first + number)
             rows["rank"].append(sender)
             rows["peer"].append(GPUS + receiver)
@@ -80,14 +82,17 @@ def operations(pattern: str, size: int) -> pa.Table:
 
 
 def tables() -> dict[str, pa.Table]:
-    """Return all tables by the names of their files: every size, and the largest at random."""
+    """Return all tables by the names of their files: every size, and variants of the largest."""
     found = {
         f"{pattern}-{name}": operations(pattern, size)
         for pattern in ("cross", "rail")
         for name, size in SIZES.items()
     }
     largest = list(SIZES)[-1]
-    return found | {f"random-{largest}": operations("random", SIZES[largest])}
+    found[f"random-{largest}"] = operations("random", SIZES[largest])
+    for name, (each, window) in OTHERS.items():
+        found[f"cross-{largest}-{name}"] = operations("cross", SIZES[largest], each, window)
+    return found
 
 
 def main() -> None:

@@ -76,7 +76,7 @@ class Observed:
 
     @cached_property
     def _flows(self) -> dict[str, list[dict[str, Any]]]:
-        columns = ["group", "flow_id", "start_ps", "received", "fct_last_byte_ps", "state"]
+        columns = ["group", "flow_id", "src", "start_ps", "received", "fct_last_byte_ps", "state"]
         groups: dict[str, list[dict[str, Any]]] = {}
         for flow in self.run.flows.select(columns).to_pylist():
             groups.setdefault(flow["group"], []).append(flow)
@@ -393,7 +393,7 @@ def sent(run: Observed, group: str) -> Reading:
     first = min(flow["start_ps"] for flow in flows)
     last = max(flow["start_ps"] + flow["fct_last_byte_ps"] for flow in flows)
     senders = len({flow["src"] for flow in flows})
-    bits = BITS * sum(flow["bytes"] for flow in flows) / senders
+    bits = BITS * sum(flow["received"] for flow in flows) / senders
     return Reading(bits * PS_PER_S / (last - first) / (BITS * BPS_PER_GBPS))
 
 
