@@ -85,7 +85,7 @@ def _cell(
         axis=alt.Axis(values=ticks, format="d"),
     )
     up = alt.Y("bandwidth:Q", title="GB/s", scale=alt.Scale(domainMin=0))
-    tips = ["mechanism", "gpus", alt.Tooltip("bandwidth", format=".4")]
+    tips: list[str | alt.Tooltip] = ["mechanism", "gpus", alt.Tooltip("bandwidth", format=".4")]
     base = alt.Chart(measured).encode(
         x=across, y=up, color=colour("mechanism", shown, known), tooltip=tips
     )
