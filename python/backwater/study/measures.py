@@ -25,6 +25,7 @@ from backwater.numbers.registry import LESS, MORE
 from backwater.numbers.statistics import NAMES, statistic
 from backwater.numbers.units import (
     BITS,
+    BPS_PER_GBPS,
     PS_PER_MS,
     PS_PER_S,
     PS_PER_US,
@@ -75,7 +76,7 @@ class Observed:
 
     @cached_property
     def _flows(self) -> dict[str, list[dict[str, Any]]]:
-        columns = ["group", "flow_id", "start_ps", "received", "fct_last_byte_ps", "state"]
+        columns = ["group", "flow_id", "src", "start_ps", "received", "fct_last_byte_ps", "state"]
         groups: dict[str, list[dict[str, Any]]] = {}
         for flow in self.run.flows.select(columns).to_pylist():
             groups.setdefault(flow["group"], []).append(flow)
@@ -376,6 +377,24 @@ def throughput(
     packet = run.run.scenario["packet"]
     sizes = {name: size_bytes(packet[name], f"packet.{name}") for name in ("payload", "header")}
     return Reading(payload * (sizes["payload"] + sizes["header"]) / sizes["payload"])
+
+
+@kind("sent", "GB/s", MORE)
+def sent(run: Observed, group: str) -> Reading:
+    """Payload that a sender of a group sends on average over the group's time, in GB/s.
+
+    The time is from the first start of a flow to the last byte of the last one. All flows must be
+    complete.
+    """
+    flows = run.group(group)
+    missing = sum(flow["fct_last_byte_ps"] is None for flow in flows)
+    if missing:
+        raise NotThereError(f"{missing} of {len(flows)} flows of {group} not complete")
+    first = min(flow["start_ps"] for flow in flows)
+    last = max(flow["start_ps"] + flow["fct_last_byte_ps"] for flow in flows)
+    senders = len({flow["src"] for flow in flows})
+    bits = BITS * sum(flow["received"] for flow in flows) / senders
+    return Reading(bits * PS_PER_S / (last - first) / (BITS * BPS_PER_GBPS))
 
 
 @kind("rms_fairness", "")
