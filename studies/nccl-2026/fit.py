@@ -80,15 +80,19 @@ class Published:
         return {"a2a": 0, "gather": 1, "b200": 2}[self.kind] * (self.ranks - 1)
 
     @property
-    def messages_us(self) -> float:
-        """Latencies of the ring's messages as NCCL's tuner adds them up, in us."""
-        between = {"a2a": 0, "gather": 1, "b200": 2}[self.kind] * (NODES[self.kind] - 1)
-        return (self.steps - between) * NVLINK_US + between * NET_US
+    def inside_us(self) -> float:
+        """Latencies of the steps over NVLink, in us: what a case adds to `latency`."""
+        return (self.steps - self._between) * NVLINK_US
 
     @property
-    def message_us(self) -> float:
-        """The mean of a step, in us: what a case sets as `message_latency`."""
-        return self.messages_us / self.steps if self.steps else 0.0
+    def messages_us(self) -> float:
+        """Latencies of the ring's messages as NCCL's tuner adds them up, in us."""
+        return self.inside_us + self._between * NET_US
+
+    @property
+    def _between(self) -> int:
+        """Steps between servers."""
+        return {"a2a": 0, "gather": 1, "b200": 2}[self.kind] * (NODES[self.kind] - 1)
 
 
 def published() -> list[Published]:
