@@ -113,7 +113,7 @@ class Test(_Table):
     """Its purpose and procedure, in a sentence or two."""
     metric: tuple[Metric, ...]
     """The first one is the primary metric: it has the repeatability statement."""
-    scenario: dict[str, Any]
+    scenario: dict[str, Any] = {}
     parameter: dict[str, Parameter] = {}
     need: tuple[Need, ...] = ()
     differs: tuple[str, ...] = ()

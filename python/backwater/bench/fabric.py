@@ -11,7 +11,7 @@ from backwater import scenario
 from backwater.errors import InputError
 
 if TYPE_CHECKING:
-    from collections.abc import Mapping, Sequence
+    from collections.abc import Collection, Mapping, Sequence
 
     from backwater.bench.definition import Need
 
@@ -41,7 +41,8 @@ class Fabric:
     tables: dict[str, Any]
     """Its tables, every default included."""
     facts: dict[str, Any]
-    """Facts that expressions use: hosts, leaves, hosts_per_leaf, uplinks, gbps, payload, wire."""
+    """Facts that expressions use: hosts, leaves, hosts_per_leaf, uplinks, uplink_leaf, uplink_spine,
+    gbps (of the slowest host), payload (B), wire (length on the wire / payload)."""
     values: Sequence[Mapping[str, str]]
     """Every value with its origin, as {key, value, origin}."""
     left_out: tuple[str, ...]
@@ -97,16 +98,26 @@ def _facts(
                 rates[one] = max(rates.get(one, 0), rate)
                 edge.setdefault(other, set()).add(one)
     inner = hosts | set(edge)
-    uplinks = sum(
-        (a in edge and b not in inner) or (b in edge and a not in inner) for a, b, *_ in links
-    )
+    ends = [{a, b} for a, b, *_ in links]
+    uplinks = [both for both in ends if both & set(edge) and both - inner]
     return {
         "hosts": len(hosts),
         "leaves": len(edge),
         "hosts_per_leaf": min(map(len, edge.values()), default=0),
-        "uplinks": uplinks,
+        "uplinks": len(uplinks),
         "gbps": min(rates.values(), default=0) / 1e9,
-    }
+    } | _first(nodes, edge, uplinks)
+
+
+def _first(
+    nodes: Sequence[tuple[str, str, bool]], edge: Collection[int], uplinks: Sequence[set[int]]
+) -> dict[str, str]:
+    """Name the ends of the first uplink; nothing without one."""
+    if not uplinks:
+        return {}
+    [leaf] = uplinks[0] & set(edge)
+    [spine] = uplinks[0] - {leaf}
+    return {"uplink_leaf": nodes[leaf][0], "uplink_spine": nodes[spine][0]}
 
 
 def _packet(packet: Mapping[str, Any]) -> dict[str, float]:

@@ -159,16 +159,19 @@ def composed(test: Test, fabric: Fabric, setting: Setting) -> Scenario:
 
 
 def _merge(content: dict[str, Any], changes: Mapping[str, Any]) -> None:
-    """Merge tables into a scenario: lists are appended, and `false` removes a table."""
+    """Merge tables into a scenario.
+
+    Workload is appended. `false` removes a table, and a value that is no truth.
+    """
     for key, one in changes.items():
         there = content.get(key)
-        if one is False and isinstance(there, dict):
-            del content[key]
+        if one is False and not isinstance(there, bool):
+            content.pop(key, None)
         elif isinstance(one, dict) and isinstance(there, dict):
             _merge(there, one)
         elif isinstance(one, list) and isinstance(there, list) and key in ("flow", "job", "fault"):
             content[key] = [*there, *one]
-        elif one is not False or there is not None:
+        else:
             content[key] = one
 
 
