@@ -100,6 +100,8 @@ class Figure(_Table):
     """The parameter on the horizontal axis."""
     apart: str = ""
     """The parameter whose values have lines, or bars, of their own."""
+    only: dict[str, int | float | str] = {}
+    """The one value of another parameter that it shows; `greatest` is the greatest number."""
     log: bool = False
 
 

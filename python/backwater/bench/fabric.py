@@ -41,8 +41,8 @@ class Fabric:
     tables: dict[str, Any]
     """Its tables, every default included."""
     facts: dict[str, Any]
-    """Facts that expressions use: hosts, leaves, hosts_per_leaf, uplinks, uplink_leaf, uplink_spine,
-    gbps (of the slowest host), payload (B), wire (length on the wire / payload)."""
+    """Facts that expressions use: hosts, leaves, hosts_per_leaf, uplinks, uplink_leaf,
+    uplink_spine, gbps (of the slowest host), payload (B), wire (length on the wire / payload)."""
     values: Sequence[Mapping[str, str]]
     """Every value with its origin, as {key, value, origin}."""
     left_out: tuple[str, ...]

@@ -132,7 +132,7 @@ def _test(test: Test, asked: Plan) -> dict[str, Any]:
         ],
         "figure": None
         if test.figure is None
-        else _struct(test.figure, "caption", "metric", "over", "apart", "log"),
+        else _struct(test.figure, "caption", "metric", "over", "apart", "only", "log"),
         "repetitions": len(asked.seeds),
     }
 

@@ -62,10 +62,10 @@ def bench(
     """Run the benchmark suite of the IETF BMWG drafts for AI fabrics on a simulated fabric.
 
     Tests have the drafts' sections, parameters, metrics and definitions; sizes are smaller where a
-    simulator would take hours, and the report lists all differences. The fabric is 64 GPUs in two tiers, or the
-    topology, links, switches, interfaces and mechanisms of a scenario: one that you wrote, or that
-    `backwater import` made of a switch's files. Values that the fabric is too small for become the
-    largest that it allows.
+    simulator would take hours, and the report lists all differences. The fabric is 64 GPUs in two
+    tiers, or the topology, links, switches, interfaces and mechanisms of a scenario: one that you
+    wrote, or that `backwater import` made of a switch's files. Values that the fabric is too small
+    for become the largest that it allows.
 
     The same command continues after Ctrl-C: complete runs in --out are not repeated. `backwater
     report DIR` makes a page of the results. The command ends with code 1 if a run failed, and with

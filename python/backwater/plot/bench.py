@@ -22,6 +22,7 @@ if TYPE_CHECKING:
     from backwater.bench.measure import Row
 
 WIDTH, HEIGHT = 600, 230
+GREATEST = "greatest"
 BAR = 34
 """Width of a bar with its gap, in CSS pixels."""
 
@@ -32,11 +33,13 @@ def chart(test: Mapping[str, Any], rows: Sequence[Row]) -> ChartType | None:
     units = {one["name"]: one["unit"] for one in test["parameters"]}
     metric = next(one for one in test["metrics"] if one["label"] == about["metric"])
     over, apart = about["over"], about["apart"]
-    found = [
-        _point(row, over, apart, units)
-        for row in rows
-        if row.metric == about["metric"] and row.spread is not None
-    ]
+    mine = [row for row in rows if row.metric == about["metric"] and row.spread is not None]
+    for name, one in about["only"].items():
+        # A fabric may be too small for the greatest number that a test has.
+        known = [row.setting[name] for row in mine]
+        wanted = max(known, default=None) if one == GREATEST else one
+        mine = [row for row in mine if row.setting[name] == wanted]
+    found = [_point(row, over, apart, units) for row in mine]
     if not found:
         return None
     frame = pl.DataFrame(found, infer_schema_length=None)
