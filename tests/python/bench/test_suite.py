@@ -12,6 +12,7 @@ from backwater.bench.definition import READING, shared, suite
 from backwater.bench.expression import filled, value
 from backwater.bench.fabric import USUAL, Fabric, load
 from backwater.numbers.metrics import metric
+from kit.tree import ROOT
 
 if TYPE_CHECKING:
     from backwater.bench.definition import Test
@@ -73,3 +74,17 @@ def test_arithmetic() -> None:
 def test_nothing_else_is_arithmetic(text: str) -> None:
     with pytest.raises(ValueError, match="expression"):
         value(text, {"hosts": 64, "open": open})
+
+
+def test_the_page_has_all_categories_and_tests() -> None:
+    text = (ROOT / "docs" / "bench.md").read_text(encoding="utf-8")
+    part = text.split("<!-- categories -->\n")[1].split("<!-- end of categories -->")[0]
+    found = []
+    for line in part.splitlines()[2:]:
+        category, tests = (cell.strip() for cell in line.split("|")[1:3])
+        draft = ""
+        for name in tests.split(", "):
+            # A section without a draft is of the draft before it.
+            draft = name.rpartition("-")[0] or draft
+            found.append((category.strip("`"), f"{draft}-{name.rpartition('-')[2]}"))
+    assert sorted(found) == sorted((one.category, one.id) for one in TESTS.values())
