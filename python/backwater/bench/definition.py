@@ -1,8 +1,9 @@
 """The suite: tests of two IETF drafts, as data in `suite/`.
 
-Each file has the tests of one draft: category, section, title, parameters, the part of a scenario
-that a test adds to the fabric under test, and its metrics with their definitions.
-`suite/shared.toml` has choices that several tests have, such as load balancing.
+A file has tests of one draft: category, section, title, parameters, the part of a scenario that a
+test adds to the fabric under test, and its metrics with their definitions. The file with the name
+of the draft describes it, and has what is not run. `suite/shared.toml` has choices that several
+tests have, such as load balancing.
 """
 
 from __future__ import annotations
@@ -20,7 +21,11 @@ from backwater.errors import InputError
 from backwater.wording import meant, series
 
 TRAINING, INFERENCE = "training", "inference"
-DRAFTS = (TRAINING, INFERENCE)
+FILES = {
+    TRAINING: (TRAINING, "training-transport", "training-jobs"),
+    INFERENCE: (INFERENCE, "inference-kv-cache", "inference-experts", "inference-serving"),
+}
+"""The files of each draft, without their suffix; the first one describes the draft."""
 READING = re.compile(r"\[([^\[\]@]+?)(?:\s*@\s*([a-z_]+)\s*=\s*([^\[\]]+?))?\s*\]")
 """A metric in an expression, `[max_jct:train]`, perhaps at another point: `[… @ when = alone]`."""
 
@@ -38,7 +43,6 @@ class Draft(_Table):
     revision: str
     reporting: str
     """The section that says what a report has."""
-    key: str = ""
 
 
 class Parameter(_Table):
@@ -145,7 +149,7 @@ class Untested(_Table):
 
 
 class _File(_Table):
-    draft: Draft
+    draft: Draft | None = None
     test: tuple[Test, ...] = ()
     untested: tuple[Untested, ...] = ()
 
@@ -194,12 +198,13 @@ def shared() -> dict[str, dict[str, dict[str, Any]]]:
 def suite() -> Suite:
     """Read the suite."""
     drafts, tests, untested = {}, [], []
-    for key in DRAFTS:
-        found = msgspec.convert(tomllib.loads(_text(f"{key}.toml")), _File)
-        found.draft.key = key
-        drafts[key] = found.draft
-        for one in (*found.test, *found.untested):
-            one.draft = key
-        tests += found.test
-        untested += found.untested
+    for key, names in FILES.items():
+        for name in names:
+            found = msgspec.convert(tomllib.loads(_text(f"{name}.toml")), _File)
+            if found.draft is not None:
+                drafts[key] = found.draft
+            for one in (*found.test, *found.untested):
+                one.draft = key
+            tests += found.test
+            untested += found.untested
     return Suite(drafts, tuple(tests), tuple(untested))

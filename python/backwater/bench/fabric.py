@@ -42,7 +42,7 @@ class Fabric:
     """Its tables, every default included."""
     facts: dict[str, Any]
     """Facts that expressions use: hosts, leaves, hosts_per_leaf, uplinks, uplink_leaf,
-    uplink_spine, gbps (of the slowest host), payload (B), wire (length on the wire / payload)."""
+    uplink_spine, gbps (of the slowest link of a host)."""
     values: Sequence[Mapping[str, str]]
     """Every value with its origin, as {key, value, origin}."""
     left_out: tuple[str, ...]
@@ -52,14 +52,13 @@ class Fabric:
     def of(case: scenario.Scenario, name: str) -> Fabric:
         """Take the fabric of a scenario. Raises `InputError` if it has too few hosts."""
         content = tomllib.loads(case.resolved())
-        left_out = tuple(key for key in ("flow", "job", "fault") if content.get(key))
+        left_out = [key for key in ("flow", "job", "fault") if content.get(key)]
         tables = {key: one for key, one in content.items() if key not in WORKLOAD}
-        for one in tables.values():
+        for key, one in tables.items():
             # A control of some groups of flows: the tests have other groups.
-            if isinstance(one, dict) and isinstance(one.get("flows"), dict):
-                one["flows"].pop("groups", None)
-                if not one["flows"]:
-                    del one["flows"]
+            if isinstance(one, dict) and "groups" in (one.get("flows") or {}):
+                del one["flows"]["groups"]
+                left_out.append(f"{key}.flows.groups")
         sketch = case.complete().sketch(1, EVERY)
         facts = _facts(sketch["nodes"], sketch["links"])
         if facts["hosts"] < 2:
@@ -67,10 +66,8 @@ class Fabric:
                 f"{name}: topology: has {facts['hosts']} hosts, and a test needs two at least",
                 "give it more hosts, as in `topology.hosts_per_leaf = 8`",
             )
-        packet = tables["packet"]
-        facts |= _packet(packet)
         known = [one for one in case.values() if one["key"].partition(".")[0] not in WORKLOAD]
-        return Fabric(name, case.title, tables, facts, known, left_out)
+        return Fabric(name, case.title, tables, facts, known, tuple(left_out))
 
     def lacks(self, need: Need) -> bool:
         """Return whether it does not have what a test needs."""
@@ -95,7 +92,7 @@ def _facts(
     for a, b, rate, _ in links:
         for one, other in ((a, b), (b, a)):
             if one in hosts and other not in hosts:
-                rates[one] = max(rates.get(one, 0), rate)
+                rates[one] = min(rates.get(one, rate), rate)
                 edge.setdefault(other, set()).add(one)
     inner = hosts | set(edge)
     ends = [{a, b} for a, b, *_ in links]
@@ -118,11 +115,3 @@ def _first(
     [leaf] = uplinks[0] & set(edge)
     [spine] = uplinks[0] - {leaf}
     return {"uplink_leaf": nodes[leaf][0], "uplink_spine": nodes[spine][0]}
-
-
-def _packet(packet: Mapping[str, Any]) -> dict[str, float]:
-    """Return the payload of a packet in B, and its length on the wire divided by its payload."""
-    from backwater.numbers.units import size_bytes
-
-    payload, header, gap = (size_bytes(packet[key], key) for key in ("payload", "header", "gap"))
-    return {"payload": payload, "wire": (payload + header + gap) / payload}

@@ -156,7 +156,10 @@ def _value(
         name, parameter, choice = match.groups()
         at = point
         if parameter is not None:
-            at = others[point.test.id, _with(point, parameter, choice)]
+            other = others.get((point.test.id, _with(point, parameter, choice)))
+            if other is None:
+                return None, f"the fabric has no {parameter} = {choice}"
+            at = other
         known = reads[at.jobs[place]]
         if known is None:
             return None, "not run to its end"

@@ -18,6 +18,7 @@ from backwater.bench.measure import Row
 from backwater.directory import BENCH_FILE, standing
 from backwater.errors import ResultError, unwritable
 from backwater.files import digest, json_text, octets_of, write_text
+from backwater.journal import name_of
 from backwater.manifest import BENCH, FORMATS, check_files, read_manifest, write_manifest
 from backwater.wording import many
 
@@ -215,7 +216,7 @@ def manifest_of(asked: Plan, status: str) -> dict[str, Any]:
             {
                 "case": point.test.id,
                 "mechanism": point.words,
-                "runs": [f"{point.place}/{asked.jobs[n].out.name}" for n in point.jobs],
+                "runs": [f"{point.place}/{name_of(asked.jobs[n].seed)}" for n in point.jobs],
             }
             for point in asked.points
         ],

@@ -18,7 +18,7 @@ from backwater.running import Job
 from backwater.scenario import parse
 
 if TYPE_CHECKING:
-    from collections.abc import Iterable, Iterator, Mapping, Sequence
+    from collections.abc import Iterator, Mapping, Sequence
     from pathlib import Path
 
     from backwater.bench.definition import Parameter, Test
@@ -76,9 +76,8 @@ def plan(fabric: Fabric, tests: Sequence[Test], seeds: Sequence[int], out: Path 
             hints.append(lacking[0].hint)
             continue
         for setting in _settings(test, fabric, made.capped):
-            scenario = composed(test, fabric, setting)
             try:
-                prepared = scenario.prepare()
+                prepared = composed(test, fabric, setting).prepare()
             except ScenarioError as error:
                 at = f"test {test.id} at {_said(setting)}" if setting else f"test {test.id}"
                 raise InputError(f"{fabric.name}: {at}: {_reason(error)}", error.hint) from None
@@ -173,11 +172,3 @@ def _merge(content: dict[str, Any], changes: Mapping[str, Any]) -> None:
             content[key] = [*there, *one]
         else:
             content[key] = one
-
-
-def categories(points: Iterable[Point]) -> dict[str, list[Point]]:
-    """Group points by category."""
-    found: dict[str, list[Point]] = {}
-    for point in points:
-        found.setdefault(point.test.category, []).append(point)
-    return found
