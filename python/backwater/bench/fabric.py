@@ -41,7 +41,8 @@ class Fabric:
     tables: dict[str, Any]
     """Its tables, every default included."""
     facts: dict[str, Any]
-    """Facts that expressions use: hosts, leaves, hosts_per_leaf, uplinks, uplink_leaf,
+    """Facts that expressions use: hosts, power_of_two (the greatest up to hosts), leaves,
+    hosts_per_leaf, in_order (1 if hosts are numbered leaf by leaf), uplinks, uplink_leaf,
     uplink_spine, gbps (of the slowest link of a host)."""
     values: Sequence[Mapping[str, str]]
     """Every value with its origin, as {key, value, origin}."""
@@ -101,9 +102,20 @@ def _facts(
         "hosts": len(hosts),
         "leaves": len(edge),
         "hosts_per_leaf": min(map(len, edge.values()), default=0),
+        "power_of_two": 1 << (len(hosts).bit_length() - 1) if hosts else 0,
+        "in_order": int(_in_order(edge)),
         "uplinks": len(uplinks),
         "gbps": min(rates.values(), default=0) / 1e9,
     } | _first(nodes, edge, uplinks)
+
+
+def _in_order(edge: Mapping[int, set[int]]) -> bool:
+    """Return whether hosts are numbered switch by switch, as many at each."""
+    least = min(map(len, edge.values()), default=0)
+    places = sorted(min(hosts) for hosts in edge.values())
+    return all(
+        max(hosts) - min(hosts) + 1 == len(hosts) == least for hosts in edge.values()
+    ) and places == [number * least for number in range(len(edge))]
 
 
 def _first(

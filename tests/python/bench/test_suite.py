@@ -12,6 +12,7 @@ from backwater.bench.definition import READING, shared, suite
 from backwater.bench.expression import filled, value
 from backwater.bench.fabric import USUAL, Fabric, load
 from backwater.numbers.metrics import metric
+from backwater.scenario import parse
 from kit.tree import ROOT
 
 if TYPE_CHECKING:
@@ -88,3 +89,25 @@ def test_the_page_has_all_categories_and_tests() -> None:
             draft = name.rpartition("-")[0] or draft
             found.append((category.strip("`"), f"{draft}-{name.rpartition('-')[2]}"))
     assert sorted(found) == sorted((one.category, one.id) for one in TESTS.values())
+
+
+SHAPES = {
+    "nine hosts at one switch": 'kind = "star"\nhosts = 9\nrate = "10 Gb/s"',
+    "two planes": 'kind = "leaf-spine"\nplanes = 2\nleaves = 4\nspines = 2\nhosts_per_leaf = 4\n'
+    'rate = "200 Gb/s"',
+    "rails": 'kind = "leaf-spine"\nleaves = 4\nspines = 2\nhosts_per_leaf = 2\nrails = 4\n'
+    'rate = "400 Gb/s"',
+}
+
+
+@pytest.mark.parametrize("shape", SHAPES)
+def test_other_fabrics_have_what_fits_them(shape: str) -> None:
+    case = parse(f'[topology]\n{SHAPES[shape]}\nlink_delay = "500 ns"\n', "mine.toml")
+    asked = planned(case, "mine.toml", ("experts", "tenants", "training-8.4"), (1,), None)
+    # Hosts of these are not numbered leaf by leaf, each at one leaf, or are too few.
+    assert "training-10.3" in {test.id for test, _ in asked.unfit}
+    ranks = {
+        dict(point.setting)["ranks"] for point in asked.points if point.test.id == "inference-7.3"
+    }
+    hosts = asked.fabric.facts["hosts"]
+    assert max(ranks) == {9: 8, 8: 8, 16: 16}[hosts]
