@@ -69,7 +69,8 @@ def cell(row: Row) -> str:
         return NONE
     half = None if spread.ci_high is None else spread.ci_high - spread.mean
     text = digits(spread.mean, 4)
-    if half:
+    # Sums of floats differ in the last digits.
+    if half and half > 1e-9 * abs(spread.mean):
         text += f" ±{digits(half, 2)}"
     lost = sum(one is None for one in row.values)
     return f"{text} ({len(row.values) - lost} of {len(row.values)})" if lost else text
@@ -163,7 +164,7 @@ def repeatability(document: Mapping[str, Any]) -> list[list[str]]:
             one["test"],
             one["metric"],
             str(one["repetitions"]),
-            NONE if one["variation"] is None else f"{100 * one['variation']:.2g} %",
+            NONE if one["variation"] is None else f"{digits(100 * one['variation'], 2)} %",
             one["at"] or NONE,
             {None: NONE, True: "yes", False: "no"}[one["within"]],
         ]

@@ -27,7 +27,7 @@ def bench(
     categories: Annotated[
         list[str] | None,
         typer.Argument(
-            metavar="[CATEGORY ...]",
+            metavar="CATEGORY",
             help="Categories or tests (--list); all without one.",
             autocompletion=completing.tests_of_bench,
         ),

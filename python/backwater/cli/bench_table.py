@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import os
-from functools import partial
+import time
 from typing import TYPE_CHECKING, Any
 
 from backwater.bench import texts
@@ -14,16 +14,17 @@ from backwater.cli.views import View
 from backwater.experiments.execute import find_done
 from backwater.experiments.pilot import Estimate, Pilot, slices
 from backwater.stopping import Stop
-from backwater.wording import many
+from backwater.wording import many, series
 
 if TYPE_CHECKING:
+    from collections.abc import Callable
     from pathlib import Path
 
     from backwater.bench.outcome import Benchmark
     from backwater.bench.plan import Plan, Point
     from backwater.running import Job
 
-_PILOT_SECONDS = 0.5
+_PILOT_SECONDS = 1.0
 """Longest wall time of a pilot, in s."""
 
 
@@ -73,35 +74,44 @@ def told_plan(asked: Plan, out: Path, *, dry: bool, force: bool) -> dict[str, An
     told["missing"] = total - there
     if dry and told["missing"]:
         processors = os.cpu_count() or 1
-        estimate = _estimate(asked)
-        if there and estimate.seconds is not None:
-            estimate.runs -= there
+        estimate, bounds = _estimate(asked)
+        estimate.runs -= there
         message(estimate.words("run", processors))
+        if bounds:
+            message(f"of {series(bounds)} a lower bound: no transfer of a pilot has ended")
         told |= {"seconds": estimate.work(processors), "workers": processors}
     return told
 
 
-def _estimate(asked: Plan) -> Estimate:
-    """Estimate all runs: pilots of the first and the last setting of each test."""
+def _estimate(asked: Plan) -> tuple[Estimate, list[str]]:
+    """Estimate all runs by pilots: the first and the last setting of each test.
+
+    Also returns the tests of which only a lower bound is known: no transfer of a pilot has ended.
+    """
     work, runs = 0.0, len(asked.jobs)
     of_test: dict[str, list[Point]] = {}
     for point in asked.points:
         of_test.setdefault(point.test.id, []).append(point)
-    for points in of_test.values():
-        jobs = {points[place].jobs[0]: asked.jobs[points[place].jobs[0]] for place in (0, -1)}
-        took = [one for job in jobs.values() if (one := _pilot(job)) is not None]
-        if not took:
-            return Estimate(runs, None)
+    bounds = []
+    for name, points in of_test.items():
+        took = []
+        for place in {0, len(points) - 1}:
+            began = time.perf_counter()
+            seconds = _pilot(asked.jobs[points[place].jobs[0]])
+            if seconds is None:
+                bounds.append(name)
+                seconds = time.perf_counter() - began
+            took.append(seconds)
         work += sum(took) / len(took) * len(points) * len(asked.seeds)
-    return Estimate(runs, work / runs)
+    return Estimate(runs, work / runs), list(dict.fromkeys(bounds))
 
 
 def _pilot(job: Job) -> float | None:
-    def run(stop: Any) -> None:  # noqa: ANN401 - what ends the pilot
+    def run(stop: Callable[[], bool]) -> None:
         for _ in slices(job.prepared.scenario, job.seed, stop):
             pass
 
-    return Pilot.of(partial(run), _PILOT_SECONDS, Stop()).seconds
+    return Pilot.of(run, _PILOT_SECONDS, Stop()).seconds
 
 
 def show_outcome(outcome: Benchmark) -> None:

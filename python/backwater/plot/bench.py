@@ -51,7 +51,7 @@ def chart(test: Mapping[str, Any], rows: Sequence[Row]) -> ChartType | None:
     named = with_unit(over, units[over])
     drawn = _curve if frame["x"].dtype.is_numeric() else _bars
     made = drawn(frame, y, named, log=about["log"])
-    heading = title(f"{test['section']} {test['title']}")
+    heading = title(f"{test['draft'].capitalize()} {test['section']}: {test['title']}")
     return made.properties(title=heading)
 
 

@@ -107,7 +107,13 @@ def _test(test: Mapping[str, Any], rows: Sequence[Row]) -> list[Any]:
     said = [test["about"], *(f"No value: {one}." for one in texts.missing(rows))]
     said += [f"Differs from the draft: {one}." for one in test["differs"]]
     table = Table(
-        [*(Column(one, number=True) for one in keys), *header((), numbers)],
+        [
+            *(
+                Column(one, number=not isinstance(of["values"][0], str))
+                for one, of in zip(keys, test["parameters"], strict=True)
+            ),
+            *header((), numbers),
+        ],
         texts.table(test, rows),
         texts.heading(test),
         " ".join(said),
