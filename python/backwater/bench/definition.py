@@ -197,14 +197,18 @@ def shared() -> dict[str, dict[str, dict[str, Any]]]:
 @cache
 def suite() -> Suite:
     """Read the suite."""
-    drafts, tests, untested = {}, [], []
+    drafts: dict[str, Draft] = {}
+    tests: list[Test] = []
+    untested: list[Untested] = []
     for key, names in FILES.items():
         for name in names:
             found = msgspec.convert(tomllib.loads(_text(f"{name}.toml")), _File)
             if found.draft is not None:
                 drafts[key] = found.draft
-            for one in (*found.test, *found.untested):
-                one.draft = key
+            for test in found.test:
+                test.draft = key
+            for left in found.untested:
+                left.draft = key
             tests += found.test
             untested += found.untested
     return Suite(drafts, tuple(tests), tuple(untested))

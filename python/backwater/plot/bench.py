@@ -76,7 +76,7 @@ def _point(row: Row, over: str, apart: str, units: Mapping[str, str]) -> dict[st
 
 def _near_zero(points: Sequence[Mapping[str, Any]]) -> bool:
     """Return whether values are so different that an axis from 0 hides nothing."""
-    values = [one["value"] for one in points]
+    values: list[float] = [one["value"] for one in points]
     return min(values) <= max(values) / 4
 
 

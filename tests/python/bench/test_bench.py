@@ -57,7 +57,7 @@ def test_a_ring_on_an_idle_fabric_takes_its_closed_form() -> None:
         assert rest
         slot, last = (4096 + 62) * PS_PER_B, (rest + 62) * PS_PER_B
         step = (whole + 1) * slot + last + 2 * 500_000 + 300_000
-        assert found[8, megabytes].values == (pytest.approx(7 * step / 1e6, abs=1e-6),)
+        assert found[8, megabytes].values[0] == pytest.approx(7 * step / 1e6, abs=1e-6)
         busbw = by(outcome.rows, "BusBW")[8, megabytes].values[0]
         assert busbw == pytest.approx(megabytes * 1e6 * 8 * 7 / 8 / (7 * step) * 1e3, rel=1e-6)
 
