@@ -176,3 +176,34 @@ def test_other_commands_read_a_benchmark(command: Command) -> None:
         {"setting": "fabric = idle", "n": 2},
         {"setting": "fabric = loaded", "n": 2},
     ]
+
+
+def test_another_fabric_is_refused_and_replaced_with_force(command: Command) -> None:
+    asked = ("bench", "training-5.2", "--fabric", "mine.toml", "--seeds", "1", "--out", "o")
+    Path("mine.toml").write_text(STAR, encoding="utf-8")
+    command(*asked, code=0)
+    Path("o/notes.txt").write_text("mine", encoding="utf-8")
+    Path("mine.toml").write_text(STAR.replace("500 ns", "900 ns"), encoding="utf-8")
+    other = command(*asked, code=2)
+    assert "holds runs of another scenario" in other.err
+    assert "--force to replace" in other.err
+    first = json.loads(Path("o/bench.json").read_text(encoding="utf-8"))
+    command(*asked, "--force", code=0)
+    again = json.loads(Path("o/bench.json").read_text(encoding="utf-8"))
+    # A message passes two links: each is longer by 400 ns.
+    least = [
+        next(one for one in document["rows"] if one["metric"] == "min")["values"][0]
+        for document in (first, again)
+    ]
+    assert least[1] - least[0] == pytest.approx(0.8)
+    assert Path("o/notes.txt").read_text(encoding="utf-8") == "mine"
+
+
+def test_a_killed_benchmark_has_no_page_yet(command: Command) -> None:
+    bench.run(star(), ["training-5.2"], seeds=1, out="o")
+    manifest = json.loads(Path("o/manifest.json").read_text(encoding="utf-8"))
+    left = {key: one for key, one in manifest.items() if key not in ("files", "sha256")}
+    Path("o/manifest.json").write_text(json.dumps({**left, "status": "running"}), encoding="utf-8")
+    said = command("report", "o", "-o", "o.html", code=1)
+    assert "o: the benchmark is in progress, or was killed" in said.err
+    assert "repeat the command" in said.err
