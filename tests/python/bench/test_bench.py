@@ -13,6 +13,7 @@ from backwater.bench.fabric import Fabric
 from backwater.bench.measure import Row
 from backwater.errors import InputError
 from kit.command import Command
+from kit.sweeping import Cluster
 
 STAR = """
 title = "a star"
@@ -207,3 +208,14 @@ def test_a_killed_benchmark_has_no_page_yet(command: Command) -> None:
     said = command("report", "o", "-o", "o.html", code=1)
     assert "o: the benchmark is in progress, or was killed" in said.err
     assert "repeat the command" in said.err
+
+
+def test_workers_of_a_cluster_give_the_same_rows(cluster: Cluster, command: Command) -> None:
+    Path("mine.toml").write_text(STAR, encoding="utf-8")
+    asked = ("bench", "training-5.2", "--fabric", "mine.toml", "--seeds", "2", "--json")
+    command(*asked, "there.json", "--scheduler", cluster.address, "--out", "there", code=0)
+    command(*asked, "here.json", "--out", "here", code=0)
+    there, here = (
+        json.loads(Path(f"{name}.json").read_text(encoding="utf-8")) for name in ("there", "here")
+    )
+    assert there == here
