@@ -21,6 +21,7 @@ from backwater.errors import InputError, ResultError, unwritable
 from backwater.files import TEMPORARY, digest, dropped, octets_of
 from backwater.journal import JOURNAL, part_name
 from backwater.manifest import (
+    BENCH,
     COMPARISON,
     MANIFEST,
     NAMES,
@@ -51,14 +52,17 @@ MISSING = "missing.parquet"
 SUMMARY = "summary.txt"
 FIGURES = "figures"
 ANSWER_FIGURE = r"(?:curve|map|effects)-\d+\.svg|front\.svg"
+BENCH_FILE = "bench.json"
 STUDY_FILES = ("table.json", "beside.json", "points.json", "measured.jsonl")
 _FILES = (
     *(MANIFEST, SCENARIO, STATISTICS, JOURNAL, PROGRESS, TRIALS, MISSING, SUMMARY),
     *STUDY_FILES,
+    BENCH_FILE,
 )
 OBSERVED = "observed"
 """Runs that a report has repeated with samples, for its charts."""
-FOLDERS = ("runs", OBSERVED)
+RUNS = "runs"
+FOLDERS = (RUNS, OBSERVED)
 LOCK = ".backwater.lock"
 
 _PART = re.compile(r"part-(\d{5,})\.parquet")
@@ -212,7 +216,7 @@ def _runs(path: Path, kind: str) -> list[Path]:
     if kind == RUN:
         return [path, *_observed(path)]
     points = [point for name in FOLDERS for point in _inside(path / name)]
-    places = {SEEDS: [path], STUDY: points, COMPARISON: _inside(path)}[kind]
+    places = {SEEDS: [path], STUDY: points, BENCH: points, COMPARISON: _inside(path)}[kind]
     # Before series shared their tables, each of their runs had a directory.
     seeds = [one for place in places for one in _inside(place) if _SEED.fullmatch(one.name)]
     own = [one for one in places if kind == STUDY or kind_of(one) is not None]
@@ -277,6 +281,14 @@ def _clear_study(path: Path) -> None:
     _remove_temporary(path)
 
 
+def _clear_bench(path: Path) -> None:
+    for run in _runs(path, BENCH):
+        _drop_run(run)
+    _remove_empty(path / RUNS)
+    _remove(path / BENCH_FILE)
+    _remove_temporary(path)
+
+
 def _clear_comparison(path: Path) -> None:
     for run in _runs(path, COMPARISON):
         _drop_run(run)
@@ -312,6 +324,7 @@ _CLEAR = {
     SEEDS: _clear_seeds,
     STUDY: _clear_study,
     COMPARISON: _clear_comparison,
+    BENCH: _clear_bench,
     SWEEP: _clear_sweep,
 }
 

@@ -1,6 +1,7 @@
 """The manifest of a directory of results: its content, and the checks of it and of the files.
 
-Every directory of results has one: of a run, a series (`seeds`), a study, a comparison or a sweep.
+Every directory of results has one: of a run, a series (`seeds`), a study, a comparison, a sweep
+or a benchmark.
 Its entry `sha256` is the hash of the rest, and reveals damage and edits. It lists each file of
 results with its SHA-256.
 """
@@ -26,15 +27,16 @@ if TYPE_CHECKING:
 MANIFEST = "manifest.json"
 
 RUN, SEEDS, STUDY, COMPARISON = "run", "seeds", "study", "comparison"
-SWEEP = "sweep"
+SWEEP, BENCH = "sweep", "bench"
 NAMES = {
     RUN: "run",
     SEEDS: "series of runs",
     STUDY: "study",
     COMPARISON: "comparison",
     SWEEP: "sweep",
+    BENCH: "benchmark",
 }
-FORMATS = {RUN: 2, SEEDS: 3, STUDY: 3, COMPARISON: 4, SWEEP: 1}
+FORMATS = {RUN: 2, SEEDS: 3, STUDY: 3, COMPARISON: 4, SWEEP: 1, BENCH: 1}
 """Formats of result directories. 1 had no hashes; in 2, runs of a series had directories; in 3,
 rows of comparisons lacked the number of flows of their values."""
 COMMANDS = {
@@ -43,6 +45,7 @@ COMMANDS = {
     STUDY: "backwater reproduce --out",
     COMPARISON: "backwater compare --out",
     SWEEP: "backwater sweep --out",
+    BENCH: "backwater bench --out",
 }
 # Largest manifest, in B: that of the largest runs has some megabytes.
 LARGEST = 256 << 20
@@ -80,6 +83,7 @@ SHAPES: dict[str, dict[str, Any]] = {
     STUDY: _COMMON | {"study": str, "points": [_POINT]},
     COMPARISON: _COMMON
     | {"with": [str], "seeds": [int], "scenarios": [{"scenario": str, "directory": str}]},
+    BENCH: _COMMON | {"fabric": str, "seeds": [int], "points": [_POINT]},
     SWEEP: _COMMON
     | {
         "axes": [_AXIS],
@@ -97,6 +101,7 @@ NEEDED = {
     SEEDS: ("runs", "run"),
     STUDY: ("study",),
     COMPARISON: ("scenarios",),
+    BENCH: ("fabric", "points"),
     SWEEP: ("axes", "probes", "metrics", "keep", "code", "points"),
 }
 

@@ -10,6 +10,7 @@ from backwater.errors import ResultError
 from backwater.journal import name_of
 from backwater.manifest import (
     AGAIN,
+    BENCH,
     COMPARISON,
     MANIFEST,
     RUN,
@@ -54,7 +55,14 @@ class Comparison:
         return rows
 
 
-OPENED = {"Run": RUN, "Series": SEEDS, "Comparison": COMPARISON, "Sweep": SWEEP, "Outcome": STUDY}
+OPENED = {
+    "Run": RUN,
+    "Series": SEEDS,
+    "Comparison": COMPARISON,
+    "Sweep": SWEEP,
+    "Outcome": STUDY,
+    "Benchmark": BENCH,
+}
 """Kinds of results, by the names of the types that `open_run` returns."""
 
 
@@ -67,9 +75,9 @@ def open_run(directory: str | os.PathLike[str], of: type[T]) -> T: ...
 def open_run(directory: str | os.PathLike[str], of: type[Any] | None = None) -> Any:
     """Open a directory of results, finished or killed, or one run of a series, such as DIR/seed-7.
 
-    Returns a `Run`, `Series`, `Comparison`, `Sweep` or `study.Outcome`. With `of`, one of these
-    types, other results are an error, and type checkers know the type. Each file is compared with
-    its hash once, here.
+    Returns a `Run`, `Series`, `Comparison`, `Sweep`, `study.Outcome` or `bench.Benchmark`. With
+    `of`, one of these types, other results are an error, and type checkers know the type. Each file
+    is compared with its hash once, here.
 
     Raises `backwater.ResultError` if the directory holds no results, or they have changed since
     they were written. Warns (`backwater.OtherBuildWarning`) if another version or build made them.
@@ -83,6 +91,10 @@ def open_run(directory: str | os.PathLike[str], of: type[Any] | None = None) -> 
             from backwater.study import open_study
 
             opened = open_study(path)
+        elif kind == BENCH:
+            from backwater.bench import open_bench
+
+            opened = open_bench(path)
         elif kind == SWEEP:
             from backwater.sweep.dataset import open_sweep
 

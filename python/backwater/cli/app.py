@@ -33,6 +33,7 @@ COMMANDS = {
     "deck": ("deck", "deck"),
     "export": ("export", "export"),
     "reproduce": ("reproduce", "reproduce"),
+    "bench": ("bench", "bench"),
     "advise": ("advise", "app"),
     "pcap": ("pcap", "app"),
     "import": ("import_", "import_"),

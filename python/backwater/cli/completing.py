@@ -41,6 +41,14 @@ def studies(incomplete: str) -> list[str]:
     return _beginning(["all", *names()], incomplete)
 
 
+def tests_of_bench(incomplete: str) -> list[str]:
+    """Return categories and tests of the benchmark suite."""
+    from backwater.bench.definition import suite
+
+    known = suite()
+    return _beginning([*known.categories, *(one.id for one in known.tests)], incomplete)
+
+
 def metrics(incomplete: str) -> list[str]:
     """Return metrics of all flows, of all jobs and of the run."""
     from backwater.numbers.registry import QUANTITIES

@@ -90,17 +90,17 @@ def _plain(value: Any) -> Any:  # noqa: ANN401 - whatever a table holds
 
 
 def status(directory: Results, json: Json = None) -> int:
-    """Show the progress of a sweep, a series, a comparison or a study, also if it runs elsewhere.
+    """Show the progress of a sweep, series, comparison, study or benchmark, also of one elsewhere.
 
     For a sweep it counts the points of all commands that used the directory, not only of the last.
     Ends with 0 if all is done, 3 if points or runs are missing, 1 if some have failed.
     """
     from backwater.experiments import counting
-    from backwater.manifest import COMPARISON, SEEDS, STUDY, SWEEP, read_manifest
+    from backwater.manifest import BENCH, COMPARISON, SEEDS, STUDY, SWEEP, read_manifest
     from backwater.sweep import store
 
     path = Path(directory)
-    manifest = read_manifest(path, SWEEP, SEEDS, COMPARISON, STUDY)
+    manifest = read_manifest(path, SWEEP, SEEDS, COMPARISON, STUDY, BENCH)
     writable(json, Kind.JSON)
     facts: dict[str, Any] = {"status": manifest["status"]}
     if manifest["kind"] == SWEEP:

@@ -16,7 +16,7 @@ import pyarrow as pa
 from backwater.directory import DESCRIBED, TABLES
 from backwater.experiments.sql import Column, ask, columns_of, points_views, quoted, texts
 from backwater.journal import name_of, seed_of
-from backwater.manifest import COMPARISON, RUN, SEEDS, STUDY, SWEEP, read_manifest, say_build
+from backwater.manifest import BENCH, COMPARISON, RUN, SEEDS, STUDY, SWEEP, read_manifest, say_build
 from backwater.reading import load_comparison
 from backwater.repetitions import load_series, runs_named
 from backwater.results import Run, load_run, manifest_at, present
@@ -36,7 +36,13 @@ _VIEWS = {
     "failed": "runs that failed, with their errors",
     "columns": "the columns of points: name in SQL, name, unit, role, meaning",
 }
-_KEYS = {RUN: (), SEEDS: (), COMPARISON: ("scenario",), STUDY: ("study_case", "mechanism", "setup")}
+_KEYS = {
+    RUN: (),
+    SEEDS: (),
+    COMPARISON: ("scenario",),
+    STUDY: ("study_case", "mechanism", "setup"),
+    BENCH: ("test", "setting"),
+}
 """Keys that distinguish the points of each kind of results, besides the seed."""
 
 
@@ -59,7 +65,7 @@ def points_of(directory: str | os.PathLike[str]) -> Sweep | Points:
         runs = load_comparison(path).runs
         found = [((label,), run) for label, mine in runs.items() for run in mine]
     else:
-        found = list(_of_study(path, manifest))
+        found = [(keys[: len(_KEYS[kind])], run) for keys, run in _of_points(path, manifest)]
     say_build(path, manifest)
     return Points(path, _KEYS[kind], found)
 
@@ -72,8 +78,11 @@ def query(directory: str | os.PathLike[str], sql: str) -> pa.Table:
     return points_of(directory).query(sql)
 
 
-def _of_study(path: Path, manifest: Mapping[str, Any]) -> Iterator[tuple[tuple[str, ...], Run]]:
-    """Yield the existing runs of a study, each with the keys of its point; some may be missing."""
+def _of_points(path: Path, manifest: Mapping[str, Any]) -> Iterator[tuple[tuple[str, ...], Run]]:
+    """Yield the existing runs of a study or a benchmark, each with the keys of its point.
+
+    Some may be missing.
+    """
     series: dict[Path, dict[int, Run]] = {}
     for point in manifest["points"]:
         for name in point["runs"]:
@@ -89,7 +98,7 @@ def _of_study(path: Path, manifest: Mapping[str, Any]) -> Iterator[tuple[tuple[s
                     some = runs_named(above, known, known["runs"])
                     series[above] = {one.seed: one for one in some}
                 run = series[above][seed]
-            yield (point["case"], point["mechanism"], point["setup"] or ""), run
+            yield (point["case"], point["mechanism"], point.get("setup") or ""), run
 
 
 @dataclass(frozen=True)

@@ -10,8 +10,10 @@ import operator
 from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, Any
 
+from backwater.numbers.links import evenness, max_mean
 from backwater.numbers.of_mechanisms import no_cnps
 from backwater.numbers.pauses import REQUESTS, requested_ps
+from backwater.numbers.shares import convergence, fairness_at_end, no_rates
 from backwater.numbers.statistics import jain
 from backwater.numbers.units import BITS, BPS_PER_GBPS, PS_PER_S, PS_PER_US
 
@@ -95,6 +97,8 @@ class Quantity:
     """Makes one number of all its values, if that is no statistic; it needs every value."""
     sampled: Callable[[Run, str], pl.Series] | None = field(default=None, compare=False)
     """Returns its samples over time for a statistic; its maximum is its `number` instead."""
+    ratio: bool = False
+    """Whether its one number is a ratio, not a count."""
     per: float = 1
     """The divisor from the unit of its table to its own unit."""
     own: str = ""
@@ -136,7 +140,8 @@ class Quantity:
     @property
     def counts(self) -> bool:
         """Whether it is a count, a whole number."""
-        return self.number is not None and self.per == 1 and self.unit != "%"
+        one = self.number is not None and self.per == 1 and not self.ratio
+        return one and self.unit != "%"
 
     @property
     def has_statistics(self) -> bool:
@@ -217,6 +222,21 @@ def _requested(rows: Rows, run: Run) -> int:
     columns = ("time_ps", "node", "port", "class", "value")
     frames = rows.only(kind=REQUESTS).distinct(*columns, by="time_ps")
     return requested_ps(frames, 0, int(run.summary["time_ps"]))
+
+
+def _first_pause(rows: Rows, _: Run) -> float | None:
+    asked = rows.only(kind=REQUESTS).above("value", 0).ordered("time_ps")
+    return asked[0] if len(asked) else None
+
+
+def _together(rows: Rows, _: Run) -> float | None:
+    """Return the payload of complete flows over the time from first start to last byte, in b/s."""
+    done = rows.only(state="complete").known("fct_last_byte_ps")
+    if not len(done) or len(done) < len(rows):
+        return None
+    end = done.made(operator.add, "start_ps", "fct_last_byte_ps")[-1]
+    took = end - done.ordered("start_ps")[0]
+    return done.total("bytes") * BITS * PS_PER_S / took if took else None
 
 
 def _cut(rows: Rows, _: Run) -> int:
@@ -317,6 +337,38 @@ _FLOWS = (
         needs=("fct_last_byte_ps",),
         reduced=jain,
     ),
+    Quantity(
+        "group_throughput",
+        "Gb/s",
+        "payload of all flows divided by the time from their first start to their last byte; it "
+        "needs all flows to be complete",
+        MORE,
+        GROUP,
+        number=_together,
+        per=BPS_PER_GBPS,
+    ),
+    Quantity(
+        "convergence",
+        "us",
+        "time from the last start of the flows until all of them receive within 10 % of their mean "
+        "rate, for an interval of output.interval",
+        LESS,
+        GROUP,
+        number=convergence,
+        per=PS_PER_US,
+        lacking=no_rates,
+    ),
+    Quantity(
+        "rate_fairness",
+        "",
+        "Jain's index of what flows receive in the second half of the time from their last start "
+        "to the end of the run; it needs all flows to be active until then",
+        MORE,
+        GROUP,
+        number=fairness_at_end,
+        ratio=True,
+        lacking=no_rates,
+    ),
     _counted("flows", "all flows, complete or not", None, lambda rows, _: len(rows)),
     _counted("complete", "complete flows", MORE, _state("complete")),
     _counted("failed", "flows whose sender gave up", LESS, _state("failed")),
@@ -331,6 +383,11 @@ _FLOWS = (
     _sum(GROUP, "bytes", "B", "payload that flows have to send", None),
     _sum(GROUP, "packets", "packets", "data packets sent", None, kept=False),
     _sum(GROUP, "received", "B", "payload received", None),
+    _sum(
+        *(GROUP, "reordered", "packets", "data packets that arrived after a later one", LESS),
+        report="",
+        kept=False,
+    ),
     _sum(GROUP, "retransmitted", "packets", "data packets retransmitted", LESS, total=True),
     _sum(GROUP, "inferred_lost", "packets", "data packets inferred lost before a timeout", LESS),
     _sum(GROUP, "timeouts", "", "timeouts at senders", LESS),
@@ -449,6 +506,21 @@ _PORTS = (
         where_some=True,
     ),
     Quantity(
+        "uplink_max_mean",
+        "",
+        "most bytes that an uplink sent, divided by the mean of all uplinks: links from switches "
+        "with hosts to switches without",
+        LESS,
+        RUN,
+        number=lambda rows, _: max_mean(rows),
+        ratio=True,
+    ),
+    Quantity(
+        *("uplink_fairness", "", "Jain's index of the bytes that uplinks sent", MORE, RUN),
+        number=lambda rows, _: evenness(rows),
+        ratio=True,
+    ),
+    Quantity(
         *("ports_paused", "", "ports that received a pause", LESS, RUN),
         number=lambda rows, _: len(rows.above("pauses_received", 0)),
         report="ports_paused",
@@ -473,6 +545,11 @@ _MESSAGES = (
         *("pause_frames", "frames"),
         *("PAUSE and PFC frames that requested a pause, refreshes included", LESS, CLASS),
         number=lambda rows, _: len(rows.only(kind=REQUESTS).above("value", 0)),
+    ),
+    Quantity(
+        *("first_pause", "us", "time of the first frame that requests a pause", MORE, CLASS),
+        number=_first_pause,
+        per=PS_PER_US,
     ),
     Quantity(
         "pause_request_time",

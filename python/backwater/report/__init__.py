@@ -13,9 +13,11 @@ from __future__ import annotations
 from pathlib import Path
 from typing import TYPE_CHECKING
 
-from backwater.manifest import COMPARISON, RUN, SEEDS, STUDY, SWEEP, judging, say_build
+from backwater.bench import open_bench
+from backwater.manifest import BENCH, COMPARISON, RUN, SEEDS, STUDY, SWEEP, judging, say_build
 from backwater.reading import load_comparison
 from backwater.repetitions import load_series
+from backwater.report.bench import bench_page
 from backwater.report.compare import compare_page
 from backwater.report.observe import observed
 from backwater.report.page import Figure, Page
@@ -42,18 +44,20 @@ def of(
     *,
     rerun: bool | None = None,
 ) -> Page:
-    """Report the results in a directory: a run, repeated runs, a comparison, a study or a sweep.
+    """Report a run, repeated runs, a comparison, a study, a sweep or a benchmark in a directory.
 
     A run without samples is repeated with them, into `observed/` of the directory, to show it over
     time. With `rerun` False it is not; with True it is even if it took more than ten minutes. Runs
     of a study are always repeated. Raises `ResultError` if the directory holds no such results.
     """
     path = Path(directory)
-    manifest = manifest_at(path, RUN, SEEDS, STUDY, COMPARISON, SWEEP)
+    manifest = manifest_at(path, RUN, SEEDS, STUDY, COMPARISON, SWEEP, BENCH)
     if manifest["kind"] == SWEEP:
         return sweep_page(open_sweep(path))
     say_build(path, manifest)
     with judging(path):
+        if manifest["kind"] == BENCH:
+            return bench_page(open_bench(path))
         if manifest["kind"] == COMPARISON:
             return compare_page(load_comparison(path), rerun, progress)
         if manifest["kind"] == STUDY:

@@ -167,14 +167,14 @@ class Assumptions:
         ]
 
     def _row(self, entry: Mapping[str, str]) -> list[str]:
-        meaning, source = _explained(entry["key"])
+        meaning, source = explained(entry["key"])
         # The note below the table names the scenario file.
         file = str(self.manifest["file"])
         origin = shown_origin(entry["origin"].replace(f"{file}:", "line "), file)
         return [entry["key"], entry["value"], origin, meaning, source]
 
 
-def _explained(key: str) -> tuple[str, str]:
+def explained(key: str) -> tuple[str, str]:
     """Return meaning and source of a key, in which groups of flows have their labels."""
     parts = key.split(".")
     tries = [key, ".".join([parts[0], *parts[2:]]), parts[0]]

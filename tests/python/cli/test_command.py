@@ -35,6 +35,7 @@ COMMANDS = [
     "explain",
     "list",
     "reproduce",
+    "bench",
     "new",
     "schema",
 ]

@@ -47,6 +47,10 @@ ASKED: dict[str, tuple[tuple[str, ...], ...]] = {
     "run": (("run",), FOUND),
     "why": (("why",), FOUND),
     "compare": (("compare", "hot.toml@late"), ("--seeds", "1", *FOUND)),
+    "bench": (
+        ("bench", "training-5.2", "--fabric"),
+        ("--seeds", "1", "--out", "o", "--force", *FOUND),
+    ),
     "sweep": (("sweep",), (*SIZES, "--out", "o", "--force", *FOUND)),
     **{
         f"advise {name}": (("advise", name, "--scenario"), FOUND)

@@ -75,6 +75,7 @@ COMMANDS: dict[str, tuple[str, ...]] = {
     ),
     "status": ("status", "swept"),
     "reproduce": ("reproduce", "sfc-aidc-2025", "--seeds", "1", "--out", "OUT"),
+    "bench": ("bench", "incast", "--out", "OUT"),
     "advise": ("advise", "pfc", "--scenario", "large.toml"),
     "import": ("import", "large.cm", "--out", "OUT.toml"),
     "export": ("export", "trained", "--to", "goal", "--out", "OUT"),
