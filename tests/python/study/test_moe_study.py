@@ -23,7 +23,7 @@ if TYPE_CHECKING:
     from backwater.study import Outcome
 
 FOLDER = ROOT / "studies" / "moe-2026"
-FIT = load_file(FOLDER / "fit.py")
+FIT = load_file(FOLDER / "constants.py")
 MESSAGES = load_file(FOLDER / "messages.py")
 STUDY: dict[str, Any] = tomllib.loads((FOLDER / "study.toml").read_text(encoding="utf-8"))
 CASES: dict[str, dict[str, Any]] = {case["id"]: case for case in STUDY["case"]}
@@ -72,7 +72,7 @@ def test_the_formulas_are_those_of_their_words() -> None:
 
 
 @pytest.mark.parametrize("row", ROWS, ids=lambda row: f"{row.setup}-{row.gpus}-{row.quantity}")
-def test_a_case_is_what_its_row_says(row: Any) -> None:  # noqa: ANN401 - a class of fit.py
+def test_a_case_is_what_its_row_says(row: Any) -> None:  # noqa: ANN401 - a class of constants.py
     sets = CASES[f"{row.setup}-ep{row.gpus}"]["set"]
     assert int(sets["job.moe.ranks"]) == int(sets["topology.hosts"]) == row.gpus
     assert (row.gpus == 24) == (sets.get("job.moe.step.dispatch.experts") == "288")

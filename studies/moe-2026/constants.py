@@ -1,6 +1,6 @@
 """Fit the one constant of each set-up, and print what could be said without a network.
 
-    python studies/moe-2026/fit.py
+    python studies/moe-2026/constants.py
 
 It prints the constants that study.toml has, and the page's table of models without a network. A fit
 reads the numbers of EP 16 alone, which published.toml leaves apart, and of UCCL's test of two
