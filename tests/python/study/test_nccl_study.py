@@ -39,7 +39,8 @@ def test_the_hosts_constants_are_those_of_the_fit() -> None:
     for row in rows:
         sets = CASES[row.case]["set_for"]
         if row.kind == "b200":
-            set_to(sets["host model"], *FIT.frozen(rows, ("b200",)), inside=row.inside_us)
+            own, start = FIT.frozen(rows, ("b200",))
+            set_to(sets["host model"], own, start, row.inside_us)
         kinds = ("b200",) if row.kind == "b200" else ("a2a", "gather")
         set_to(sets["hosts by GPUs"], *FIT.by_gpus(rows, kinds, row.gpus))
         assert JOB + "message_latency" not in sets["hosts by GPUs"]
