@@ -155,6 +155,7 @@ READS = (r".read_text(", r".read_bytes(", '.open("rb")', "ParquetFile(", "read_s
 OWN = {
     *("files.py", "examples.py", "own/crate.py", "report/page.py", "cli/targets.py"),
     *("experiments/builds.py", "plot/engine.py", "saved.py", "cli/pcap.py"),
+    *("bench/definition.py", "bench/fabric.py"),
 }
 
 

@@ -87,4 +87,6 @@ def test_nothing_to_draw_is_said() -> None:
 def test_a_study_s_own_charts_are_looked_up_by_its_name() -> None:
     assert set(charts("sfc-buffer")) == {"map"}
     assert set(charts("nccl-2026")) == {"by-size"}
-    assert [name for name in definition.names() if charts(name)] == ["nccl-2026", "sfc-buffer"]
+    assert [name for name in definition.names() if charts(name)] == [
+        *("moe-2026", "nccl-2026", "sfc-buffer")
+    ]
