@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import tomllib
+from collections import Counter
 from dataclasses import dataclass
 from importlib.resources import as_file, files
 from typing import TYPE_CHECKING, Any
@@ -32,6 +33,10 @@ def load(name: str) -> scenario.Scenario:
         return scenario.parse(path.read_text(encoding="utf-8"), name)
 
 
+NVLINK = "nvlink"
+"""The tier of switches within servers, which are no leaves."""
+
+
 @dataclass(frozen=True)
 class Fabric:
     """A fabric under test."""
@@ -43,7 +48,8 @@ class Fabric:
     facts: dict[str, Any]
     """Facts that expressions use: hosts, power_of_two (the greatest up to hosts), leaves,
     hosts_per_leaf, in_order (1 if hosts are numbered leaf by leaf), uplinks, uplink_leaf,
-    uplink_spine, gbps (of the slowest link of a host)."""
+    uplink_spine, uplinks_per_leaf (the least number of them), gbps (of all links of a host, the
+    least)."""
     values: Sequence[Mapping[str, str]]
     """Every value with its origin, as {key, value, origin}."""
     left_out: tuple[str, ...]
@@ -88,16 +94,20 @@ def _facts(
 ) -> dict[str, Any]:
     """Count hosts, the switches that have some, and uplinks from these to others."""
     hosts = {number for number, (_, _, host) in enumerate(nodes) if host}
+    within = {number for number, (_, tier, _) in enumerate(nodes) if tier == NVLINK}
+    links = [link for link in links if not within & set(link[:2])]
     rates: dict[int, int] = {}
     edge: dict[int, set[int]] = {}
     for a, b, rate, _ in links:
         for one, other in ((a, b), (b, a)):
             if one in hosts and other not in hosts:
-                rates[one] = min(rates.get(one, rate), rate)
+                # A host with several links uses all of them.
+                rates[one] = rates.get(one, 0) + rate
                 edge.setdefault(other, set()).add(one)
     inner = hosts | set(edge)
     ends = [{a, b} for a, b, *_ in links]
     uplinks = [both for both in ends if both & set(edge) and both - inner]
+    of_leaf = Counter(leaf for both in uplinks for leaf in both & set(edge))
     return {
         "hosts": len(hosts),
         "leaves": len(edge),
@@ -105,6 +115,7 @@ def _facts(
         "power_of_two": 1 << (len(hosts).bit_length() - 1) if hosts else 0,
         "in_order": int(_in_order(edge)),
         "uplinks": len(uplinks),
+        "uplinks_per_leaf": min((of_leaf[leaf] for leaf in edge), default=0),
         "gbps": min(rates.values(), default=0) / 1e9,
     } | _first(nodes, edge, uplinks)
 

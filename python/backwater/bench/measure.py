@@ -33,6 +33,8 @@ class Read:
     """Why the run failed; None: it did not."""
     undone: tuple[str, ...]
     """What the run did not do, though its scenario asked for it."""
+    cut: frozenset[str] = frozenset()
+    """Metrics whose flows are not all complete."""
 
 
 @dataclass(frozen=True)
@@ -92,12 +94,19 @@ def read(run: Run, names: Sequence[str]) -> Read:
     tables = Tables.of(run)
     values: dict[str, float | None] = {}
     reasons = {}
+    cut = set()
     for name in names:
         one = metric(name)
+        # A statistic of the flows that got through would improve with every one that does not.
+        if (part := one.part(tables)) is not None:
+            values[name] = None
+            reasons[name] = f"covers only {part.complete} of {part.flows} flows"
+            cut.add(name)
+            continue
         values[name] = one.of(tables)
         if values[name] is None:
             reasons[name] = one.lacking(run) or "has no value in this run"
-    return Read(values, reasons, None, tuple(undone(run.manifest)))
+    return Read(values, reasons, None, tuple(undone(run.manifest)), frozenset(cut))
 
 
 def failed(error: RunError) -> Read:
@@ -166,7 +175,8 @@ def _value(
         if known.failed is not None:
             return None, f"a run failed: {known.failed}"
         if (found := known.values[name]) is None:
-            return None, one.without or f"{name} {known.reasons[name]}"
+            own = None if name in known.cut else one.without
+            return None, own or f"{name} {known.reasons[name]}"
         names[f"reading_{number}"] = found
         text = text.replace(match[0], f"reading_{number}", 1)
     try:

@@ -183,10 +183,10 @@ def _repeatability(asked: Plan, rows: Sequence[Row]) -> list[dict[str, Any]]:
             {
                 "test": test.id,
                 "metric": label,
-                "repetitions": len(asked.seeds),
+                "repetitions": min(sum(one is not None for one in row.values) for row in mine),
                 "variation": most,
                 "at": None if at is None else said(at.setting),
-                "within": None if most is None else most < RECOMMENDED,
+                "within": None if most is None or len(known) < len(mine) else most < RECOMMENDED,
             }
         )
     return found

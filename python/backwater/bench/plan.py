@@ -42,7 +42,7 @@ class Point:
 
     @property
     def words(self) -> str:
-        """The setting for people: `senders = 4, balancing = spray`."""
+        """The setting for people: `senders = 4, queue_pairs = 16`."""
         return ", ".join(f"{name} = {written(one)}" for name, one in self.setting)
 
 
@@ -75,12 +75,18 @@ def plan(fabric: Fabric, tests: Sequence[Test], seeds: Sequence[int], out: Path 
             made.unfit.append((test, lacking[0].reason))
             hints.append(lacking[0].hint)
             continue
+        prepared_at = []
         for setting in _settings(test, fabric, made.capped):
             try:
-                prepared = composed(test, fabric, setting).prepare()
+                prepared_at.append((setting, composed(test, fabric, setting).prepare()))
             except ScenarioError as error:
-                at = f"test {test.id} at {_said(setting)}" if setting else f"test {test.id}"
-                raise InputError(f"{fabric.name}: {at}: {_reason(error)}", error.hint) from None
+                # The fabric has what the test needs, but contradicts it.
+                at = f"at {_said(setting)}: " if setting else ""
+                made.unfit.append((test, f"{at}{_reason(error)}"))
+                hints.append(error.hint)
+                prepared_at = []
+                break
+        for setting, prepared in prepared_at:
             place = _place(test, setting)
             jobs = []
             for seed in seeds:

@@ -19,7 +19,7 @@ if TYPE_CHECKING:
     from backwater.results import Run
 
 CLOSE = 0.1
-"""The share by which a rate may differ from the fair one: 10 %, as in section 7.2 of
+"""The share by which a rate may differ from the fair one: 10 %, as in section 7.3 of
 draft-calabria-bmwg-ai-fabric-training-bench ("DCQCN Convergence Time")."""
 
 

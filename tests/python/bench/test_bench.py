@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import tomllib
 from pathlib import Path
 
 import pytest
@@ -10,7 +11,7 @@ import pytest
 import backwater
 from backwater import bench, report
 from backwater.bench.fabric import Fabric
-from backwater.bench.measure import Row
+from backwater.bench.measure import Row, read
 from backwater.errors import InputError
 from kit.command import Command
 from kit.sweeping import Cluster
@@ -111,7 +112,8 @@ def test_a_fabric_that_fits_no_test_is_refused_with_place_and_hint() -> None:
     with pytest.raises(InputError) as refused:
         bench.run(star(), ["training-8.1"], seeds=1)
     assert str(refused.value) == (
-        "mine.toml: test training-8.1: the fabric has no parallel uplinks\n"
+        "mine.toml: test training-8.1: a leaf has no parallel uplinks, "
+        "or hosts are not numbered leaf by leaf\n"
         "hint: give it two tiers, as in leaf-spine-64"
     )
     alone = '[topology]\nkind = "star"\nhosts = 1\nrate = "1 Gb/s"\nlink_delay = "1 us"\n'
@@ -123,6 +125,32 @@ def test_a_test_that_the_fabric_cannot_have_is_listed() -> None:
     outcome = bench.run(star(), ["rdma", "training-7.2"], seeds=1)
     [unfit] = outcome.document["unfit"]
     assert (unfit["test"], unfit["reason"]) == ("training-7.2", "PFC is off in the fabric")
+
+
+def test_a_time_of_the_flows_that_got_through_is_no_time_of_all() -> None:
+    flows = [{"label": "kv", "from": [n], "to": [7], "size": size} for n, size in FLOWS]
+    content = tomllib.loads(STAR) | {"flow": flows, "stop": {"at": "100 us"}}
+    run = backwater.build(content).run()
+    assert [row["state"] for row in run.flows.to_pylist()].count("complete") == 1
+    known = read(run, ["max_fct_last_byte:kv", "drops"])
+    assert known.values == {"max_fct_last_byte:kv": None, "drops": 0}
+    assert known.reasons == {"max_fct_last_byte:kv": "covers only 1 of 2 flows"}
+    assert known.cut == {"max_fct_last_byte:kv"}
+
+
+FLOWS = ((0, "10 KB"), (1, "100 MB"))
+
+
+def test_a_host_s_rate_is_that_of_all_its_links_and_a_leaf_has_its_own_uplinks() -> None:
+    two_planes = (
+        '[topology]\nkind = "leaf-spine"\nplanes = 2\nleaves = 4\nspines = 1\nhosts_per_leaf = 4\n'
+        'rate = "200 Gb/s"\nlink_delay = "500 ns"\n'
+    )
+    facts = Fabric.of(star(two_planes), "mine.toml").facts
+    assert (facts["gbps"], facts["uplinks"], facts["uplinks_per_leaf"]) == (400, 8, 1)
+    within = two_planes + '[topology.nvlink]\ngpus = 4\nrate = "3.6 Tb/s"\ndelay = "100 ns"\n'
+    facts = Fabric.of(star(within), "mine.toml").facts
+    assert (facts["gbps"], facts["leaves"]) == (400, 8)
 
 
 def test_the_workload_of_the_file_is_left_out() -> None:

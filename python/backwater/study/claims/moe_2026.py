@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 from functools import cache
 
 from backwater.study.claims.base import Claims, Finding, NotMeasuredError, Numbers
@@ -188,7 +189,8 @@ def host_explains(n: Numbers) -> Finding:
     """The host model is nearer to the published number at four of five numbers, or more."""
     numbers = judged()
     nearer = sum(
-        abs(n.value(case, HOSTS, name) / value - 1) < abs(n.value(case, ALONE, name) / value - 1)
+        abs(math.log(n.value(case, HOSTS, name) / value))
+        < abs(math.log(n.value(case, ALONE, name) / value))
         for case, name, value in numbers
     )
     return Finding(

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import itertools
+import math
 import re
 from functools import cache
 
@@ -68,7 +69,7 @@ def close_when_small(n: Numbers) -> Finding:
     """At 16 MiB the mean gain over ECMP is at most 5 %."""
     found = gain(n, SMALL)
     return Finding(
-        holds=found.mean <= CLOSE,
+        holds=abs(found.mean) <= CLOSE,
         value=found.mean,
         unit="%",
         detail=f"{with_interval(found, ' %')} at 16 MiB",
@@ -135,7 +136,8 @@ def host_explains(n: Numbers) -> Finding:
     """The host model is nearer to the published number at four of five sizes, or more."""
     cases = judged()
     nearer = sum(
-        abs(n.value(case, HOSTS, name) / value - 1) < abs(n.value(case, ALONE, name) / value - 1)
+        abs(math.log(n.value(case, HOSTS, name) / value))
+        < abs(math.log(n.value(case, ALONE, name) / value))
         for case, (name, value) in cases.items()
     )
     return Finding(
