@@ -68,7 +68,7 @@ def plan(fabric: Fabric, tests: Sequence[Test], seeds: Sequence[int], out: Path 
     """
     made = Plan(fabric, tuple(tests), tuple(seeds))
     known: dict[tuple[str, int], int] = {}
-    hints = []
+    hints: list[str | None] = []
     for test in tests:
         lacking = [need for need in test.need if fabric.lacks(need)]
         if lacking:
