@@ -13,7 +13,7 @@ import re
 from typing import TYPE_CHECKING, Any
 
 if TYPE_CHECKING:
-    from collections.abc import Callable, Mapping
+    from collections.abc import Callable, Iterable, Mapping
 
 Number = int | float
 _TWO: dict[type, Callable[[Any, Any], Any]] = {
@@ -91,3 +91,8 @@ def written(number: Any) -> str:  # noqa: ANN401 - a number or a text
     if isinstance(number, float):
         return str(int(number)) if number.is_integer() else repr(round(number, 9))
     return str(number)
+
+
+def said(setting: Iterable[tuple[str, Any]]) -> str:
+    """Return a setting for people: `senders = 4, queue_pairs = 16`."""
+    return ", ".join(f"{name} = {written(one)}" for name, one in setting)

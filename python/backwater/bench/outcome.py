@@ -13,7 +13,7 @@ from typing import TYPE_CHECKING, Any
 
 from backwater._core import version
 from backwater.bench.definition import suite
-from backwater.bench.expression import written
+from backwater.bench.expression import said
 from backwater.bench.measure import Row
 from backwater.directory import BENCH_FILE, standing
 from backwater.errors import ResultError, unwritable
@@ -185,16 +185,11 @@ def _repeatability(asked: Plan, rows: Sequence[Row]) -> list[dict[str, Any]]:
                 "metric": label,
                 "repetitions": min(sum(one is not None for one in row.values) for row in mine),
                 "variation": most,
-                "at": None if at is None else said(at.setting),
+                "at": None if at is None else said(at.setting.items()),
                 "within": None if most is None or len(known) < len(mine) else most < RECOMMENDED,
             }
         )
     return found
-
-
-def said(setting: dict[str, int | float | str]) -> str:
-    """Return a setting for people."""
-    return ", ".join(f"{name} = {written(one)}" for name, one in setting.items())
 
 
 def holds_bench(directory: Path) -> bool:

@@ -11,7 +11,7 @@ from typing import TYPE_CHECKING, Any
 import tomli_w
 
 from backwater._core import ScenarioError
-from backwater.bench.expression import filled, value, written
+from backwater.bench.expression import filled, said, value, written
 from backwater.directory import RUNS
 from backwater.errors import InputError
 from backwater.running import Job
@@ -42,8 +42,8 @@ class Point:
 
     @property
     def words(self) -> str:
-        """The setting for people: `senders = 4, queue_pairs = 16`."""
-        return ", ".join(f"{name} = {written(one)}" for name, one in self.setting)
+        """The setting for people."""
+        return said(self.setting)
 
 
 @dataclass(frozen=True)
@@ -81,7 +81,7 @@ def plan(fabric: Fabric, tests: Sequence[Test], seeds: Sequence[int], out: Path 
                 prepared_at.append((setting, composed(test, fabric, setting).prepare()))
             except ScenarioError as error:
                 # The fabric has what the test needs, but contradicts it.
-                at = f"at {_said(setting)}: " if setting else ""
+                at = f"at {said(setting)}: " if setting else ""
                 made.unfit.append((test, f"{at}{_reason(error)}"))
                 hints.append(error.hint)
                 prepared_at = []
@@ -101,10 +101,6 @@ def plan(fabric: Fabric, tests: Sequence[Test], seeds: Sequence[int], out: Path 
         test, reason = made.unfit[0]
         raise InputError(f"{fabric.name}: test {test.id}: {reason}", hints[0])
     return made
-
-
-def _said(setting: Setting) -> str:
-    return ", ".join(f"{name} = {written(one)}" for name, one in setting)
 
 
 def _reason(error: ScenarioError) -> str:
@@ -158,8 +154,8 @@ def composed(test: Test, fabric: Fabric, setting: Setting) -> Scenario:
     for name, one in setting:
         if isinstance(one, str):
             _merge(content, filled(test.changes(name, one), names))
-    said = _said(setting)
-    content["title"] = f"{test.title}: {said}" if said else test.title
+    words = said(setting)
+    content["title"] = f"{test.title}: {words}" if words else test.title
     return parse(tomli_w.dumps(content), fabric.name)
 
 

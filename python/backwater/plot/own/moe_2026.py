@@ -8,8 +8,7 @@ from typing import TYPE_CHECKING, Any
 import altair as alt
 import polars as pl
 
-from backwater.errors import InputError
-from backwater.plot.theme import INK, colour, dash, shape, title
+from backwater.plot.panels import grid, panel
 from backwater.study.key import TABLE, Key
 
 if TYPE_CHECKING:
@@ -18,9 +17,6 @@ if TYPE_CHECKING:
     from altair.typing import ChartType
 
     from backwater.study import Outcome
-
-CELL, HEIGHT = 250, 150
-"""Width and height of a panel, such that two panels side by side fit a page."""
 
 FRAME = pl.Schema({"mechanism": pl.String, "gpus": pl.Float64, "bandwidth": pl.Float64})
 
@@ -40,13 +36,8 @@ def draw(
     for prefix, heading in series.items():
         measured, published = _points(outcome, prefix, quantity, mechanisms or known)
         if not measured.is_empty():
-            cells.append(_cell(measured, published, heading, known))
-    if not cells:
-        raise InputError("nothing to draw: none of these points was run")
-    note = "Hollow diamonds: published. Lines: simulated. The axis of GPUs is logarithmic."
-    # Pairs, since a narrow page puts the panels of a row below each other.
-    rows = [alt.hconcat(*cells[at : at + 2], spacing=26) for at in range(0, len(cells), 2)]
-    return alt.vconcat(*rows, spacing=20).properties(title=title("Bandwidth by GPUs", note))
+            cells.append(panel(measured, published, _axes(measured), heading, known))
+    return grid(cells, "Bandwidth by GPUs", "The axis of GPUs is logarithmic.")
 
 
 def _points(
@@ -73,10 +64,7 @@ def _points(
     return pl.DataFrame(measured, schema=FRAME), pl.DataFrame(numbers, schema=FRAME)
 
 
-def _cell(
-    measured: pl.DataFrame, published: pl.DataFrame, heading: str, known: list[str]
-) -> ChartType:
-    shown = [name for name in known if name in set(measured["mechanism"].to_list())]
+def _axes(measured: pl.DataFrame) -> tuple[alt.X, alt.Y]:
     ticks = sorted(set(measured["gpus"].to_list()))
     across = alt.X(
         "gpus:Q",
@@ -85,22 +73,7 @@ def _cell(
         axis=alt.Axis(values=ticks, format="d"),
     )
     up = alt.Y("bandwidth:Q", title="GB/s", scale=alt.Scale(domainMin=0))
-    tips: list[str | alt.Tooltip] = ["mechanism", "gpus", alt.Tooltip("bandwidth", format=".4")]
-    base = alt.Chart(measured).encode(
-        x=across, y=up, color=colour("mechanism", shown, known), tooltip=tips
-    )
-    told = (
-        alt.Chart(published)
-        .mark_point(shape="diamond", size=85, color=INK, fill="white", strokeWidth=1.8, opacity=1)
-        .encode(x=across, y=up, tooltip=tips[1:])
-    )
-    return alt.layer(
-        base.mark_line().encode(strokeDash=dash("mechanism", shown, known)),
-        base.mark_point(filled=True, size=55, opacity=1).encode(
-            shape=shape("mechanism", shown, known)
-        ),
-        told,
-    ).properties(width=CELL, height=HEIGHT, title=heading)
+    return across, up
 
 
 CHARTS = {"by-ep": draw}

@@ -9,9 +9,8 @@ from typing import TYPE_CHECKING, Any
 import altair as alt
 import polars as pl
 
-from backwater.errors import InputError
 from backwater.numbers.units import size_bytes
-from backwater.plot.theme import INK, colour, dash, shape, title
+from backwater.plot.panels import grid, panel
 from backwater.study.key import TABLE, Key
 
 if TYPE_CHECKING:
@@ -23,9 +22,6 @@ if TYPE_CHECKING:
 
 MEASURES = ("busbw", "time")
 """Bandwidth, and the time whose published numbers stand for it where a source prints times."""
-
-CELL, HEIGHT = 250, 150
-"""Width and height of a panel, such that two panels side by side fit a page."""
 
 FRAME = pl.Schema({"mechanism": pl.String, "size": pl.Float64, "busbw": pl.Float64})
 
@@ -43,13 +39,8 @@ def draw(
     for prefix, heading in series.items():
         measured, published = _points(outcome, prefix, mechanisms or known)
         if not measured.is_empty():
-            cells.append(_cell(measured, published, heading, known))
-    if not cells:
-        raise InputError("nothing to draw: none of these points was run")
-    note = "Hollow diamonds: published. Lines: simulated. Both axes are logarithmic."
-    # Pairs, since a narrow page puts the panels of a row below each other.
-    rows = [alt.hconcat(*cells[at : at + 2], spacing=26) for at in range(0, len(cells), 2)]
-    return alt.vconcat(*rows, spacing=20).properties(title=title("Bus bandwidth by size", note))
+            cells.append(panel(measured, published, _axes(measured, published), heading, known))
+    return grid(cells, "Bus bandwidth by size", "Both axes are logarithmic.")
 
 
 def _points(
@@ -81,10 +72,7 @@ def _points(
     return pl.DataFrame(measured, schema=FRAME), pl.DataFrame(numbers, schema=FRAME)
 
 
-def _cell(
-    measured: pl.DataFrame, published: pl.DataFrame, heading: str, known: list[str]
-) -> ChartType:
-    shown = [name for name in known if name in set(measured["mechanism"].to_list())]
+def _axes(measured: pl.DataFrame, published: pl.DataFrame) -> tuple[alt.X, alt.Y]:
     ticks = sorted(set(measured["size"].to_list()))
     low, high = ticks[0], ticks[-1]
     # Vega has no binary prefixes: a label is the size in MiB, or in GiB from there on.
@@ -108,22 +96,7 @@ def _cell(
         scale=alt.Scale(type="log", domain=domain, nice=False),
         axis=alt.Axis(values=_ticks(*domain), format="~g"),
     )
-    tips: list[Any] = ["mechanism", "size", alt.Tooltip("busbw", format=".4")]
-    base = alt.Chart(measured).encode(
-        x=across, y=up, color=colour("mechanism", shown, known), tooltip=tips
-    )
-    told = (
-        alt.Chart(published)
-        .mark_point(shape="diamond", size=85, color=INK, fill="white", strokeWidth=1.8, opacity=1)
-        .encode(x=across, y=up, tooltip=tips[1:])
-    )
-    return alt.layer(
-        base.mark_line().encode(strokeDash=dash("mechanism", shown, known)),
-        base.mark_point(filled=True, size=55, opacity=1).encode(
-            shape=shape("mechanism", shown, known)
-        ),
-        told,
-    ).properties(width=CELL, height=HEIGHT, title=heading)
+    return across, up
 
 
 def _ticks(low: float, high: float) -> list[float]:

@@ -2,9 +2,9 @@
 
 from __future__ import annotations
 
-import math
 from functools import cache
 
+from backwater.study.claims._nearer import nearer
 from backwater.study.claims.base import Claims, Finding, NotMeasuredError, Numbers
 from backwater.study.definition import STUDIES, toml
 
@@ -12,9 +12,6 @@ ALONE, HOSTS, PAIRS = "network alone", "host model", "queue pairs"
 SENT = "sent"
 BAND = 0.1
 """The accepted deviation of a ratio from the published one: that of the rows."""
-
-NEARER = 0.8
-"""The share of the numbers at which the host model has to be nearer than the network alone."""
 
 FP8, BF16 = 7392, 14336
 """Bytes of a copy: 7168 values of a byte with a scale of 4 B for each 128, and of two bytes."""
@@ -187,17 +184,4 @@ def judged() -> list[tuple[str, str, float]]:
 @CLAIMS.claim("host-explains")
 def host_explains(n: Numbers) -> Finding:
     """The host model is nearer to the published number at four of five numbers, or more."""
-    numbers = judged()
-    nearer = sum(
-        abs(math.log(n.value(case, HOSTS, name) / value))
-        < abs(math.log(n.value(case, ALONE, name) / value))
-        for case, name, value in numbers
-    )
-    return Finding(
-        holds=nearer >= NEARER * len(numbers),
-        value=nearer / len(numbers),
-        unit="ratio",
-        detail=f"nearer at {nearer} of {len(numbers)} numbers",
-        cases=",".join(dict.fromkeys(case for case, _, _ in numbers)),
-        mechanism=HOSTS,
-    )
+    return nearer(n, judged(), HOSTS, ALONE, "numbers")

@@ -3,11 +3,11 @@
 from __future__ import annotations
 
 import itertools
-import math
 import re
 from functools import cache
 
 from backwater.numbers.repeats import Spread
+from backwater.study.claims._nearer import nearer
 from backwater.study.claims.base import Claims, Finding, NotMeasuredError, Numbers, with_interval
 from backwater.study.definition import STUDIES, toml
 
@@ -21,9 +21,6 @@ PUBLISHED = (10.43, 22.76)
 """The least and the greatest published gain of planned paths over ECMP, in %."""
 CLOSE = 5.0
 """The greatest gain, in %, at which two methods are close: our reading, before the first run."""
-
-NEARER = 0.8
-"""The share of the sizes at which the host model has to be nearer than the network alone."""
 
 CLAIMS = Claims()
 
@@ -134,17 +131,5 @@ def _of_the_table(case: str) -> bool:
 @CLAIMS.claim("host-explains")
 def host_explains(n: Numbers) -> Finding:
     """The host model is nearer to the published number at four of five sizes, or more."""
-    cases = judged()
-    nearer = sum(
-        abs(math.log(n.value(case, HOSTS, name) / value))
-        < abs(math.log(n.value(case, ALONE, name) / value))
-        for case, (name, value) in cases.items()
-    )
-    return Finding(
-        holds=nearer >= NEARER * len(cases),
-        value=nearer / len(cases),
-        unit="ratio",
-        detail=f"nearer at {nearer} of {len(cases)} sizes",
-        cases=",".join(cases),
-        mechanism=HOSTS,
-    )
+    numbers = [(case, *known) for case, known in judged().items()]
+    return nearer(n, numbers, HOSTS, ALONE, "sizes")
