@@ -124,7 +124,8 @@ def export(
 
     fct, pfc, qlen: files that the ns-3 code of HPCC and ConWeave writes. ns3: the topology and
     flows that it reads. cm: a connection matrix of htsim. goal: a job's messages and computations.
-    csv: all tables, with units in the names of columns. stderr reports what a format lacks.
+    perfetto: a trace that ui.perfetto.dev opens. csv: all tables, with units in the names of
+    columns. stderr reports what a format lacks.
     """
     from backwater.exporting import export as write
     from backwater.manifest import judging

@@ -32,6 +32,7 @@ FORMATS = {
     "ns3": "topology and flows, as the ns-3 code of HPCC and ConWeave reads them",
     "cm": "connection matrix of htsim",
     "goal": "a job's messages and computations as GOAL (LogGOPSim, ATLAHS)",
+    "perfetto": "a trace of jobs, flows, pauses and samples for ui.perfetto.dev",
     "csv": "all tables as CSV, a job's messages, the volume on each link",
 }
 

@@ -24,7 +24,6 @@ which it waits, a message of 1 B (`y`, received as `w`) goes from that transfer'
 
 from __future__ import annotations
 
-import heapq
 import itertools
 from dataclasses import dataclass
 from operator import itemgetter
@@ -33,6 +32,7 @@ from typing import IO, TYPE_CHECKING, Any
 import polars as pl
 
 from backwater.errors import InputError
+from backwater.exporting.lanes import Lanes
 from backwater.exporting.network import PS_PER_NS
 from backwater.exporting.rows import MOST, counted, frame, name_of
 from backwater.wording import series
@@ -253,13 +253,9 @@ def _on_cpus(found: pl.DataFrame, last: _Last | None) -> tuple[pl.DataFrame, int
         spans.append((last.rank, last.begin_ps, last.end_ps, 0))
     cpus: dict[int, int] = {}
     for _, mine in itertools.groupby(sorted(spans), key=itemgetter(0)):
-        busy: list[tuple[int, int]] = []
-        free: list[int] = []
+        lanes = Lanes()
         for _, begin, end, number in mine:
-            while busy and busy[0][0] <= begin:
-                heapq.heappush(free, heapq.heappop(busy)[1])
-            cpus[number] = heapq.heappop(free) if free else len(busy)
-            heapq.heappush(busy, (end, cpus[number]))
+            cpus[number] = lanes.take(begin, end)
     last_cpu = cpus.pop(0, 0)
     by_number = pl.DataFrame(
         {"number": list(cpus), "cpu": list(cpus.values())},
