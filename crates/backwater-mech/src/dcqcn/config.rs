@@ -31,7 +31,7 @@ pub struct Params {
     /// NP: whether marks that arrive within the interval cause one CNP at its end.
     #[param(default = false, source = "choice; htsim: true")]
     pub cnp_trailing: bool,
-    /// NP: class of CNPs, 0 to 7; absent: the class of the marked packet.
+    /// NP: class of CNPs, 0 to 7.
     #[param(default = Some(6), range = 0..=7, source = "choice: mlx5 default 6", why = "there is no such class")]
     pub cnp_class: Option<u8>,
     /// NP: frame length of a CNP.

@@ -91,7 +91,7 @@ pub struct Params {
     /// Least time between two messages for one (source, queue). Absent: the pause time of the last message.
     #[param(range = Time::ZERO.., source = "SFC-AIDC 2025 (contribution on IEEE P802.1Qdw): the pause time")]
     pub min_interval: Option<Time>,
-    /// Queue length for which a computed pause time aims, and below which sources resume. Absent: half of `threshold`.
+    /// Queue length for which a computed pause time aims. With `resume`, sources resume below it. Absent: half of `threshold`.
     #[param(
         symbol = "target", range = Bytes::ZERO..=threshold, source = "SFC proxy contribution 2025 names it; half: choice",
         why = "a pause ends when the queue has fallen to the target"

@@ -22,6 +22,9 @@
 //! H = (N-1) C T_loop      Th + H <= PFC threshold      H/C < P < (Th+H)/C
 //! ```
 //!
+//! This pause can be too short: `advise sfc` also prints a larger bound of this project, which the study sfc-buffer derives
+//! and measures.
+//!
 //! With `resume` and without `min_interval`, at most one pause of a (source, queue) is outstanding: the next follows
 //! when the last has ended or has been lifted. The contribution calls this suppression by "pause/resume messages".
 //!

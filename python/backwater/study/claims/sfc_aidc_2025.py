@@ -20,12 +20,12 @@ def _victim(n: Numbers, case: str, mechanism: str) -> float:
 
 @CLAIMS.claim("sfc-helps-victim")
 def sfc_helps_victim(n: Numbers) -> Finding:
-    """SFC shortens the victim in every case and lengthens the incast by 2 % at most."""
-    victims = {c: _victim(n, c, SFC) / _victim(n, c, PFC) for c in ("1", "2", "3", "4", "5", "6")}
-    incasts = {c: _incast(n, c, SFC) / _incast(n, c, PFC) for c in ("1", "2", "6")}
-    worst, dearest = max(victims.values()), max(incasts.values())
+    """SFC shortens the victim in every case."""
+    cases = ("1", "2", "3", "4", "5", "6")
+    worst = max(_victim(n, case, SFC) / _victim(n, case, PFC) for case in cases)
+    dearest = max(_incast(n, case, SFC) / _incast(n, case, PFC) for case in cases)
     return Finding(
-        holds=worst < 1 and dearest <= 1.02,
+        holds=worst < 1,
         value=worst,
         unit="ratio",
         detail=f"victim at most {share_text(worst)} of PFC's, incast at most {share_text(dearest)}",
