@@ -23,6 +23,7 @@ if TYPE_CHECKING:
 
 FOLDER = ROOT / "studies" / "nccl-2026"
 FIT = load_file(FOLDER / "fit.py")
+RACKS = load_file(FOLDER / "gb200.py")
 STUDY: dict[str, Any] = tomllib.loads((FOLDER / "study.toml").read_text(encoding="utf-8"))
 CASES: dict[str, dict[str, Any]] = {case["id"]: case for case in STUDY["case"]}
 ROWS = {row.case: row for row in FIT.published()}
@@ -92,6 +93,50 @@ def test_a_case_is_what_its_row_says(row: Any) -> None:  # noqa: ANN401 - a clas
     # A train of frames keeps the share of their headers.
     train = [int(sets.get(f"packet.{name}", "0 B").split()[0]) for name in ("payload", "header")]
     assert train[0] * 62 == train[1] * 4096
+
+
+@pytest.mark.parametrize("row", RACKS.published(), ids=lambda row: row.case)
+def test_a_case_of_racks_is_what_nccl_chooses_there(row: Any) -> None:  # noqa: ANN401 - as above
+    case = CASES[row.case]
+    sets, hosts = case["set"], case["set_for"]["host model"]
+    algorithm = RACKS.chosen(row.racks, row.size).split(",")[0]
+    scenario = tomllib.loads((FOLDER / f"gb200-{algorithm}.toml").read_text(encoding="utf-8"))
+    assert case["scenario"] == f"gb200-{algorithm}.toml"
+    steps = scenario["job"][0]["step"]
+    assert {step["algorithm"] for step in steps} == {algorithm}
+    size = int(sets[JOB + "size"].removesuffix(" B"))
+    if algorithm == "tree":
+        # A tree and its mirror have half of one channel's part each, in chunks of 512 KiB.
+        assert size == pytest.approx(row.size / RACKS.channels(row.racks) / 2, rel=1e-6)
+        assert int(sets[JOB + "chunks"]) == -(-size // RACKS.CHUNK)
+        assert all(sets[f"job.nccl.step.mirror.{k}"] == sets[JOB + k] for k in ("size", "chunks"))
+        feed = RACKS.tree_feed_gbps(row.racks, "5067397c")
+        start = RACKS.inside_us(row.racks, "tree")
+    else:
+        assert size == pytest.approx(
+            row.size / (RACKS.channels(2) if row.racks > 1 else 1), rel=1e-6
+        )
+        feed = RACKS.NVLINK_GBPS / (RACKS.channels(2) if row.racks > 1 else 1)
+        start = RACKS.inside_us(row.racks, "ring") if row.racks > 1 else 8.4
+        if RACKS.chosen(row.racks, row.size).endswith("ll128"):
+            feed, start = 0.92 * feed, 14.0
+    assert hosts["nic.feed_rate"] == f"{8 * feed:.1f} Gb/s"
+    given = hosts.get(
+        JOB + "latency", scenario["variant"]["host"]["job"]["nccl"]["step"]["collective"]["latency"]
+    )
+    assert given == f"{start:g} us"
+
+
+def test_nccl_estimates_of_racks_are_those_of_its_formula() -> None:
+    # NVIDIA/nccl f44ac759, src/graph/tuning.cc, by hand: 1440 ranks in 20 domains, 2 GiB.
+    ring = 1.4 * (8.4 + (2878 - 38) * 3.4 + 38 * 14.0) + 2**31 / (720 * 1440 / 2878) / 1e3
+    tree = 8.4 + 2 * (71 * 4.0 + 4 * 14.0) + 2**31 / (0.92 * 720 / 2) / 1e3
+    found = RACKS.estimates(20, 2**31)
+    assert found == {"ring, simple": pytest.approx(ring), "tree, simple": pytest.approx(tree)}
+    assert RACKS.chosen(20, 2**31) == "tree, simple"
+    # 15 channels of 24.0 GB/s, of which a tree of more than two domains sends every byte twice.
+    assert RACKS.tree_feed_gbps(20, "5067397c") == pytest.approx(24.0)
+    assert RACKS.tree_feed_gbps(2, "5067397c") == pytest.approx(42.8 / 2)
 
 
 def test_the_table_of_nccl_counts_steps_between_and_within_servers() -> None:

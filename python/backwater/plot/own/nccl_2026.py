@@ -62,6 +62,7 @@ def _points(
             rate, time = (found[name] for name in MEASURES)
             if rate is None or time is None:
                 continue
+            rate = _of_all_ranks(prefix, size, time) or rate
             measured.append({"mechanism": mechanism, "size": size, "busbw": rate})
             told = {name: outcome.study.published(case.id, mechanism, name) for name in MEASURES}
             if told["busbw"] is not None:
@@ -70,6 +71,19 @@ def _points(
                 published[size] = rate * time / told["time"]
     numbers = [{"mechanism": "", "size": size, "busbw": rate} for size, rate in published.items()]
     return pl.DataFrame(measured, schema=FRAME), pl.DataFrame(numbers, schema=FRAME)
+
+
+def _of_all_ranks(prefix: str, size: float, time: float) -> float | None:
+    """Return the bus bandwidth of a case that runs a part of its collective, in GB/s.
+
+    On GB200 a run is one channel of many, which has the time of all, and not their bytes. The
+    bandwidth is that of nccl-tests (doc/PERFORMANCE.md), with n ranks: size / time x 2 (n - 1)/n.
+    """
+    ranks = re.fullmatch(r"gb200-(\d+)", prefix)
+    if ranks is None:
+        return None
+    n = int(ranks[1])
+    return size / time * 2 * (n - 1) / n / 1e3
 
 
 def _axes(measured: pl.DataFrame, published: pl.DataFrame) -> tuple[alt.X, alt.Y]:
