@@ -127,6 +127,27 @@ def test_a_case_of_racks_is_what_nccl_chooses_there(row: Any) -> None:  # noqa: 
     assert given == f"{start:g} us"
 
 
+@pytest.mark.parametrize("case", [case for case in CASES if case.startswith("scatter-")])
+def test_a_reduce_scatter_is_its_all_gather_with_nccls_own_table(case: str) -> None:
+    gather = CASES[case.replace("scatter", "gather")]
+    kind = {JOB + "kind": "reduce-scatter"}
+    assert CASES[case]["set"] == gather["set"] | kind
+    assert CASES[case]["set_for"].get("host model") == gather["set_for"].get("host model")
+    row = ROWS[gather["id"]]
+    # NVIDIA/nccl 5067397c, src/graph/tuning.cc: 9 steps between servers, the rest inside.
+    inside = 10 * row.gpus - 10
+    rate = 45.0 if row.gpus == 8 else 48.0
+    between = 8.5 if row.gpus == 1 else 4.0
+    flagged = 14.0 + inside * 1.9 + 9 * between + row.sent / (0.92 * rate) / 1e3
+    simple = 8.4 + inside * 3.4 + 9 * 14.0 + row.sent / rate / 1e3
+    found = CASES[case]["set_for"]["NCCL's table"]
+    start = 14.0 + inside * 1.9 if flagged < simple else 8.4 + inside * 3.4
+    assert found[JOB + "latency"] == f"{start:g} us"
+    assert found["nic.feed_rate"] == f"{8 * rate:.1f} Gb/s"
+    assert found.get(JOB + "protocol") == ("ll128" if flagged < simple else None)
+    assert found.get(JOB + "message_latency") == (f"{between:g} us" if flagged < simple else None)
+
+
 def test_nccl_estimates_of_racks_are_those_of_its_formula() -> None:
     # NVIDIA/nccl f44ac759, src/graph/tuning.cc, by hand: 1440 ranks in 20 domains, 2 GiB.
     ring = 1.4 * (8.4 + (2878 - 38) * 3.4 + 38 * 14.0) + 2**31 / (720 * 1440 / 2878) / 1e3

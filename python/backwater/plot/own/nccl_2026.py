@@ -116,8 +116,9 @@ def _axes(measured: pl.DataFrame, published: pl.DataFrame) -> tuple[alt.X, alt.Y
 def _ticks(low: float, high: float) -> list[float]:
     """Return round numbers on a logarithmic axis: 1, 2 and 5, or tens where it is short."""
     if high < 5 * low:
-        step = 10 ** math.floor(math.log10(high - low))
-        step = step if (high - low) / step <= 4 else 2 * step
+        decade = 10.0 ** math.floor(math.log10(high - low))
+        whole = (high - low) / decade
+        step = decade * (0.5 if whole <= 2 else 1 if whole <= 4 else 2)
         first = math.ceil(low / step)
         return [step * number for number in range(first, math.floor(high / step) + 1)]
     decades = range(math.floor(math.log10(low)), math.ceil(math.log10(high)) + 1)
