@@ -13,6 +13,7 @@ pub mod dcqcn;
 pub mod dctcp;
 pub mod ecn;
 pub mod ev;
+pub mod fast_cnp;
 pub mod flowlet;
 mod headroom;
 pub mod hpcc;

@@ -26,4 +26,5 @@ crate::own::with_own! {
     bbr => crate::bbr::Bbr,
     prototype => crate::prototype::Prototype,
     sfc_tofino2 => crate::sfc_tofino2::SfcTofino2,
+    fast_cnp => crate::fast_cnp::FastCnp,
 }

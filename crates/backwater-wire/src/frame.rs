@@ -7,6 +7,7 @@ use crate::address::{Cpid, Mac};
 use crate::bcn::{Bcn, RateLimitedTag, TagLayout};
 use crate::cim::Cim;
 use crate::ethernet::{Layout, Tag, ether_type};
+use crate::fast_cnp::OriginalDestination;
 use crate::ip::{Ipv4HeaderSlice, Ipv6HeaderSlice, ROCE_PORT, UdpHeaderSlice};
 use crate::lldp::{CiTlv, CnTlv};
 use crate::octets::view;
@@ -18,7 +19,7 @@ use crate::sfc_pause::SfcPause;
 use crate::sfcm::Sfcm;
 use crate::uet::{self, Uet};
 use crate::{Emit, Error, Parse};
-use core::net::IpAddr;
+use core::net::{IpAddr, Ipv6Addr};
 
 /// Numbers that no registry assigns. A frame with one of them that does not begin like the message is
 /// [`Message::Other`]: another protocol uses the number.
@@ -60,6 +61,8 @@ pub struct Frame<'a> {
     pub ether_type: u16,
     /// The IP header, if it is an IP packet.
     pub ip: Option<Ip>,
+    /// Original destination address that the option of a Fast CNP names.
+    pub original: Option<Ipv6Addr>,
     /// The content of the frame.
     pub message: Message<'a>,
 }
@@ -184,6 +187,7 @@ impl<'a> Frame<'a> {
             cn_tag: None,
             ether_type: head.ether_type.get(),
             ip: None,
+            original: None,
             message: Message::Other,
         };
         frame.message = frame.inside(rest, numbers).unwrap_or_else(Message::Broken);
@@ -274,11 +278,21 @@ impl<'a> Frame<'a> {
             ecn: header.ecn().value(),
             ports: None,
         });
-        if header.next_header() != etherparse::IpNumber::UDP {
-            return Ok(Message::Other);
-        }
         let end = (40 + usize::from(header.payload_length())).min(octets.len());
-        self.udp(octets.get(40..end).unwrap_or_default(), numbers)
+        let mut inside = octets.get(40..end).unwrap_or_default();
+        match header.next_header() {
+            etherparse::IpNumber::UDP => {}
+            etherparse::IpNumber(OriginalDestination::HEADER) => {
+                // Another option: another protocol.
+                let Ok(OriginalDestination(original)) = OriginalDestination::parse(inside) else {
+                    return Ok(Message::Other);
+                };
+                self.original = Some(original);
+                inside = inside.get(OriginalDestination::LENGTH..).unwrap_or_default();
+            }
+            _ => return Ok(Message::Other),
+        }
+        self.udp(inside, numbers)
     }
 
     fn udp(&mut self, octets: &'a [u8], numbers: &Numbers) -> Result<Message<'a>, Error> {

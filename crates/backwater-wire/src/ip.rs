@@ -40,7 +40,7 @@
 //! Views and values are those of the [`etherparse`] crate.
 
 #[cfg(feature = "std")]
-use crate::{ethernet::ether_type, roce::icrc};
+use crate::{ethernet::ether_type, fast_cnp::OriginalDestination, roce::icrc};
 #[cfg(feature = "std")]
 use core::net::IpAddr;
 #[cfg(feature = "std")]
@@ -88,14 +88,24 @@ impl Datagram<'_> {
     /// are zero. A length that does not fit its field becomes the greatest value. Addresses of two versions become IPv6
     /// with a mapped address.
     pub fn append(&self, octets: &mut Vec<u8>) {
+        self.append_behind(&[], octets);
+    }
+
+    /// The same with `options`, an IPv6 Destination Options header, between IPv6 and UDP. IPv4 has none.
+    pub fn append_behind(&self, options: &[u8], octets: &mut Vec<u8>) {
         let length = 8 + self.payload.len() + if self.roce { 4 } else { 0 };
         let cut = |length: usize| u16::try_from(length).unwrap_or(u16::MAX);
-        let header = self.header(cut(length), cut(20 + length));
-        match &header {
+        let mut header = self.header(cut(options.len() + length), cut(20 + length));
+        let ip = octets.len() + 2;
+        match &mut header {
             Header::V4(header) => octets.extend(ether_type::IPV4.to_be_bytes().iter().chain(&header.to_bytes())),
-            Header::V6(header) => octets.extend(ether_type::IPV6.to_be_bytes().iter().chain(&header.to_bytes())),
+            Header::V6(header) => {
+                if !options.is_empty() {
+                    header.next_header = IpNumber(OriginalDestination::HEADER);
+                }
+                octets.extend(ether_type::IPV6.to_be_bytes().iter().chain(&header.to_bytes()).chain(options));
+            }
         }
-        let ip = octets.len() - if matches!(header, Header::V4(_)) { 20 } else { 40 };
         let at = octets.len();
         let (source_port, destination_port) = self.ports;
         let mut udp = UdpHeader { source_port, destination_port, length: cut(length), checksum: 0 };

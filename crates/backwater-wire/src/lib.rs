@@ -22,6 +22,7 @@
 //! | Ethernet II, VLAN tag | [`ethernet`] | IEEE 802.3 clause 3, IEEE 802.1Q clause 9 | all |
 //! | IPv4, IPv6, UDP | [`ip`] | RFC 791, RFC 8200, RFC 768 | all |
 //! | BTH, RETH, AETH, CNP, ICRC | [`roce`] | InfiniBand specification, volume 1, clause 9 and annex A17 | all |
+//! | destination option of a Fast CNP | [`fast_cnp`] | draft-xiao-rtgwg-rocev2-fast-cnp-05, draft | that it has this address; type, place and padding are this project's choice |
 //! | UET: RUD request, ACK, NACK, control packet | [`uet`] | UE specification 1.0, section 3.5, as Wireshark and XDP2 have it | order and width of fields; units and the place of credit in a control packet are this project's choice |
 //! | PAUSE | [`pause`] | IEEE 802.3 annex 31B | all |
 //! | PFC | [`pfc`] | IEEE 802.3 annex 31D (802.1Qbb) | all |
@@ -50,6 +51,7 @@ pub mod capture;
 pub mod cim;
 mod error;
 pub mod ethernet;
+pub mod fast_cnp;
 pub mod frame;
 pub mod ip;
 pub mod lldp;

@@ -37,6 +37,7 @@
 //!
 //! The ICRC, 32 bits with the lowest octet first, ends all of these packets: [`icrc`].
 
+use crate::fast_cnp::OriginalDestination;
 use crate::octets::{raw, view, write};
 use crate::{Emit, Error, Parse};
 use zerocopy::byteorder::big_endian::{U16, U32, U64};
@@ -349,7 +350,8 @@ impl Emit for Cnp {
 /// Returns the invariant CRC of a packet (annex A17.3.3), from the first octet of the IP header to the last before the
 /// ICRC. It is the CRC-32 of Ethernet over 8 octets of ones and the packet, in which fields that routers change count
 /// as ones. These are DSCP and ECN, time to live and checksum of IPv4, or traffic class, flow label and hop limit of
-/// IPv6; the UDP checksum; and the octet of BTH with FECN and BECN.
+/// IPv6; the UDP checksum; and the octet of BTH with FECN and BECN. The header of [`crate::fast_cnp`] counts as it is:
+/// a choice, since the annex knows no such header.
 ///
 /// The frame has it in little-endian order: `icrc(..).to_le_bytes()`.
 ///
@@ -360,12 +362,16 @@ pub fn icrc(packet: &[u8]) -> Result<u32, Error> {
     // IP header length, and the octets of the header that count as ones.
     let (ip, masks): (usize, &[(usize, u8)]) = match version {
         4 => (usize::from(packet[0] & 15) * 4, &[(1, 0xff), (8, 0xff), (10, 0xff), (11, 0xff)]),
-        6 => (40, &[(0, 0x0f), (1, 0xff), (2, 0xff), (3, 0xff), (7, 0xff)]),
+        6 => {
+            let options = packet.get(6) == Some(&OriginalDestination::HEADER);
+            let ip = if options { 40 + OriginalDestination::LENGTH } else { 40 };
+            (ip, &[(0, 0x0f), (1, 0xff), (2, 0xff), (3, 0xff), (7, 0xff)])
+        }
         _ => return Err(Error::field("ICRC", "IP version", 0, version.into(), "4 or 6")),
     };
     let needs = ip.max(20) + 8 + size_of::<BthLayout>();
-    // The masked fields are in IP (at most 60 octets), UDP and BTH.
-    let mut head = [0u8; 60 + 8 + size_of::<BthLayout>()];
+    // The masked fields are in IP (at most 64 octets), UDP and BTH.
+    let mut head = [0u8; 64 + 8 + size_of::<BthLayout>()];
     let (Some(masked), Some(start), Some(rest)) = (head.get_mut(..needs), packet.get(..needs), packet.get(needs..))
     else {
         return Err(Error::Short { frame: "ICRC", needs, has: packet.len() });

@@ -4,6 +4,7 @@ use crate::address::{Cpid, Mac};
 use crate::bcn::{Bcn, RateLimitedTag};
 use crate::cim::Cim;
 use crate::ethernet::{self, ether_type};
+use crate::fast_cnp::OriginalDestination;
 use crate::frame::Numbers;
 use crate::ip::{DSCP_CS6, Datagram, ROCE_PORT};
 use crate::lldp::{CiAddress, CiTlv, CnTlv};
@@ -58,6 +59,11 @@ pub fn frames() -> Result<Vec<(&'static str, Vec<u8>)>, Error> {
     let cnp = octets(&Cnp { destination: 0x0a_0b0c, p_key: 0x8001 })?;
     add("CNP", packet(V4, DSCP_CS6 << 2, ROCE_PORT, &cnp, true))?;
     add("CNP over IPv6", packet(V6, DSCP_CS6 << 2, ROCE_PORT, &cnp, true))?;
+    let options = octets(&OriginalDestination(Ipv6Addr::new(0xfd00, 0, 0, 0, 0, 0, 0x0a00, 0x0001)))?;
+    let mut fast = [HOST.0, OTHER.0].concat();
+    let ports = (0xc123, ROCE_PORT);
+    Datagram { addresses: V6, ds: DSCP_CS6 << 2, ports, payload: &cnp, roce: true }.append_behind(&options, &mut fast);
+    add("Fast CNP", Ok(fast))?;
 
     // Messages encapsulate the packet of 65 octets above.
     let sampled = packet(V4, 0x6a, ROCE_PORT, &send, true)?;

@@ -139,7 +139,8 @@ shared_alpha = true
 pub(super) fn profile(params: &Params) -> Profile {
     Profile {
         claims: Claims { flow_rate: true, ..Claims::NONE },
-        needs: Needs { marks: true, acks: params.law == Law::Ns3, ..Needs::default() },
+        needs: Needs { notified: true, acks: params.law == Law::Ns3, ..Needs::default() },
+        heeds: true,
         classes: class_bits(&params.cnp_class),
         couples: (params.law == Law::Paper && params.shared_alpha).then_some("has state that all nodes share at once"),
         ..Profile::default()

@@ -10,6 +10,7 @@ pub const CNP: &str = "cnp";
 
 /// The octets of a frame.
 pub(super) fn octets(frame: &Control, octets: &mut Vec<u8>) -> Option<Carrier> {
-    frame.message::<Cnp>()?.append(octets).ok()?;
+    // Others send frames with the same content, in another encoding.
+    frame.message::<Cnp>().filter(|_| frame.kind == CNP)?.append(octets).ok()?;
     Some(Carrier::Roce)
 }

@@ -185,10 +185,16 @@ pub(crate) fn clashes(profiles: &[(&'static str, Profile)]) -> Vec<(&'static str
 
 /// Returns the unmet needs of configured mechanisms.
 pub(crate) fn unmet(profiles: &[(&'static str, Profile)], acks: bool) -> Vec<(&'static str, &'static str)> {
-    let marks = profiles.iter().any(|(_, profile)| profile.marks);
+    let any = |of: fn(&Profile) -> bool| profiles.iter().any(|(_, profile)| of(profile));
+    let (marks, notifies, heeds) =
+        (any(|profile| profile.marks), any(|profile| profile.notifies), any(|profile| profile.heeds));
     let mut unmet = Vec::new();
     for (name, Profile { needs, .. }) in profiles {
         unmet.extend((needs.marks && !marks).then_some((*name, "no mechanism marks packets")));
+        unmet.extend(
+            (needs.notified && !marks && !notifies).then_some((*name, "no mechanism marks packets or sends CNPs")),
+        );
+        unmet.extend((needs.heeded && !heeds).then_some((*name, "no mechanism reacts to CNPs")));
         unmet.extend((needs.acks && !acks).then_some((*name, "receivers do not acknowledge")));
     }
     unmet

@@ -8,6 +8,7 @@ mod common;
 mod dcqcn;
 mod deadlock;
 mod edges;
+mod fast_cnp;
 mod flow_control;
 mod laws;
 mod losses;

@@ -4,6 +4,7 @@ use backwater_wire::address::{Cpid, Mac};
 use backwater_wire::bcn::{Bcn, RateLimitedTag};
 use backwater_wire::cim::Cim;
 use backwater_wire::ethernet;
+use backwater_wire::fast_cnp::OriginalDestination;
 use backwater_wire::frame::{Frame, Ip, Message, Numbers};
 use backwater_wire::ip::Datagram;
 use backwater_wire::lldp::{CiAddress, CiTlv, CnTlv};
@@ -110,6 +111,7 @@ proptest! {
             ecn in 0u8..4, priority in 0u8..8, pause_time: u32, depth: u32, cpid in cpid(), packet in vec(any::<u8>(), 0..100)) {
         round!(Sfcm { scope, by_proxy, dscp, ecn, priority, pause_time, depth, cpid, packet: &packet });
         round!(SfcPause { dscp, duration_us: pause_time as u16 });
+        round!(OriginalDestination(u128::from(pause_time).into()));
     }
 
     #[test]
@@ -188,6 +190,7 @@ proptest! {
     fn nothing_panics(octets in vec(any::<u8>(), 0..200)) {
         let _ = (Pause::parse(&octets), Pfc::parse(&octets), Cnm::parse(&octets), CnTag::parse(&octets), Cim::parse(&octets));
         let _ = (SfcPause::parse(&octets), Sfcm::parse(&octets), Bcn::parse(&octets), RateLimitedTag::parse(&octets), CnTlv::parse(&octets), CiTlv::parse(&octets));
+        let _ = OriginalDestination::parse(&octets);
         let _ = (Bth::parse(&octets), Cnp::parse(&octets), Aeth::parse(&octets), Reth::parse(&octets), icrc(&octets));
         let _ = Uet::parse(&octets);
         let _ = Frame::parse(&octets, &Numbers::default());

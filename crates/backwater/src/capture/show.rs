@@ -87,6 +87,7 @@ fn shown(captured: &Captured<'_>, frame: &Frame<'_>) -> Shown {
             head.extend([("udp_source", Value::Number(from.into())), ("udp_destination", Value::Number(to.into()))]);
         }
     }
+    head.extend(frame.original.map(|original| ("original_destination", Value::Text(original.to_string()))));
     Shown {
         number: captured.number,
         interface: captured.interface.to_owned(),

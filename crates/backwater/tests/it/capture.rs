@@ -169,6 +169,37 @@ fn cims_in_three_forms() {
     }
 }
 
+/// Two senders fill the port to h0. The model's frame is as long as its headers, with the frame check sequence.
+#[test]
+fn a_fast_cnp_names_the_receiver_and_its_queue_pair() {
+    let flows = "[fast_cnp]\nthreshold = \"3 KB\"\n[dcqcn]\nrai = \"100 Mb/s\"\n\
+                 [[flow]]\nfrom = [1, 2]\nto = 0\nsize = \"100 KB\"\n";
+    for (told, length) in [("sender", 122), ("proxy", 78)] {
+        let scenario = scenario(&format!("{STAR}{flows}")).with_set("fast_cnp.told", told).unwrap();
+        let (seen, rows) = run(&scenario, &all(&["cnp", "data"]));
+        let queue_pair = |host: u8| {
+            seen.iter().filter(|s| s.octets[11] == host).find_map(|s| match s.frame().message {
+                Message::Roce { bth, .. } => Some(bth.destination),
+                _ => None,
+            })
+        };
+        let cnps: Vec<_> = seen.iter().filter(|s| s.outbound && matches!(s.frame().message, Message::Cnp(_))).collect();
+        assert!(!cnps.is_empty() && cnps.len() == rows.len(), "{told}: {} {}", cnps.len(), rows.len());
+        for seen in cnps {
+            let frame = seen.frame();
+            let Message::Cnp(cnp) = frame.message else { panic!("{frame:?}") };
+            assert_eq!((seen.length, Some(cnp.destination)), (length, queue_pair(seen.octets[5])), "{told}");
+            assert_eq!((frame.source.0[..2], frame.ip.unwrap().dscp), ([2, 1][..], 48), "{told}: a switch, class 6");
+            // 10.0.0.1 is h0.
+            let original = (told == "sender").then(|| "fd00::a00:1".parse().unwrap());
+            assert_eq!(frame.original, original, "{told}");
+            let packet = &seen.octets[14..];
+            let end = packet.len() - 4;
+            assert_eq!(packet[end..], icrc(&packet[..end]).unwrap().to_le_bytes(), "{told}");
+        }
+    }
+}
+
 /// QCN: the message's content equals that of the table, in units of 64 octets.
 #[test]
 fn a_cnm_goes_to_the_source_of_the_sampled_frame() {

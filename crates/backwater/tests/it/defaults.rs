@@ -120,6 +120,20 @@ fn a_network_without_a_switch_is_warned_of_what_acts_at_switches() {
     assert_eq!(keys(&network(both)), ["switch.buffer", "ecn"]);
 }
 
+/// A CNP needs someone who reacts to it, and who reacts to CNPs needs someone who sends them: a switch, or a receiver of marks.
+#[test]
+fn notifications_that_nobody_sends_or_heeds_are_warned_of() {
+    let star = "[topology]\nkind = \"star\"\nhosts = 4\nrate = \"40 Gb/s\"\nlink_delay = \"1 us\"\n\
+                [transport]\nrecovery = \"go-back-n\"\n[switch]\nbuffer = \"1 MB\"\n";
+    let keys = |more: &str| keys(&format!("{star}{more}[[flow]]\nfrom = 1\nto = 0\nsize = \"1 MB\"\n"));
+    let fast = |bytes: &str| format!("[fast_cnp]\nthreshold = \"{bytes}\"\n");
+    assert_eq!(keys(&fast("100 KB")), ["fast_cnp"]);
+    assert_eq!(keys("[dcqcn]\n"), ["dcqcn"]);
+    assert_eq!(keys(&format!("{}[dcqcn]\n", fast("100 KB"))), [""; 0]);
+    assert_eq!(keys("[ecn]\n[dcqcn]\n"), [""; 0]);
+    assert_eq!(keys(&format!("{}[dcqcn]\n", fast("1 MB"))), ["fast_cnp.threshold"]);
+}
+
 /// Sizes that leave no room below the limit of a queue, and times that a chip's clock cannot tell.
 #[test]
 fn values_that_act_as_others_are_warned_about() {

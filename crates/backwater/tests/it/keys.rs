@@ -150,6 +150,7 @@ fn lists() {
         "bbr",
         "prototype",
         "sfc_tofino2",
+        "fast_cnp",
     ];
     assert_eq!(names("mechanisms"), all);
     let kinds =

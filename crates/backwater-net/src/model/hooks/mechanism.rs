@@ -78,6 +78,10 @@ impl Claims {
 pub struct Needs {
     /// Something that marks packets.
     pub marks: bool,
+    /// Something that marks packets, or that sends congestion notification packets in place of marks ([`Profile::notifies`]).
+    pub notified: bool,
+    /// Something that lowers rates when a congestion notification packet arrives ([`Profile::heeds`]).
+    pub heeded: bool,
     /// Acknowledgements.
     pub acks: bool,
     /// Acknowledgements that open its window: without them nothing is sent once it is full.
@@ -115,6 +119,10 @@ pub struct Profile {
     pub needs: Needs,
     /// True if it marks packets.
     pub marks: bool,
+    /// True if its switches send congestion notification packets of RoCEv2 to senders.
+    pub notifies: bool,
+    /// True if its flows react to congestion notification packets of RoCEv2, whoever sends them.
+    pub heeds: bool,
     /// True if it lets packets of a flow overtake each other.
     pub reorders: bool,
     /// Classes that it promises never to drop: a bit each.
@@ -299,6 +307,8 @@ pub enum Carrier {
     TaggedUdp6(u16),
     /// IPv4 and UDP to the port of RoCEv2, ended by an ICRC.
     Roce,
+    /// IPv6, a header of destination options, which are so many of the first octets, UDP to the port of RoCEv2, and an ICRC.
+    Roce6(usize),
 }
 
 /// The data that a mechanism may need to encode one of its control frames.

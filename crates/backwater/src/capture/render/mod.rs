@@ -200,6 +200,12 @@ impl Renderer {
                 let ports = roce_ports(frame.flow.map_or(0, |flow| flow.tag));
                 datagram(addresses, ds, ports, &body, true).append(octets);
             }
+            Carrier::Roce6(options) => {
+                let addresses = (ip6(addresses.0).into(), ip6(addresses.1).into());
+                let (options, payload) = body.split_at(options.min(body.len()));
+                let (ds, ports) = (ds.octet(), roce_ports(frame.flow.map_or(0, |flow| flow.tag)));
+                Datagram { addresses, ds, ports, payload, roce: true }.append_behind(options, octets);
+            }
         }
     }
 
