@@ -4,8 +4,10 @@
 use crate::registry::Config;
 use backwater_engine::Time;
 use backwater_engine::state::Unfit;
-use backwater_net::record::{Broken, Progress, Sink};
+use backwater_net::packet::{NodeId, Port};
+use backwater_net::record::{Broken, PortRow, Progress, Sink};
 use backwater_net::spec::Spec;
+use backwater_net::workload::caller::{Halt, Message, Told};
 use backwater_net::{Network, Parallel};
 
 /// A network that is ready to run; an error says what of `spec` cannot be built.
@@ -98,4 +100,42 @@ pub fn save_parallel(run: &Parallel<Config>) -> Result<Vec<u8>, Unfit> {
 /// A part that does not fit.
 pub fn load_parallel(run: &mut Parallel<Config>, octets: &[u8]) -> Result<(), Unfit> {
     run.load(octets)
+}
+
+/// Sends a message of the caller, as [`Parallel::send`] does.
+pub fn send(run: &mut Parallel<Config>, message: Message) -> Option<u64> {
+    run.send(message)
+}
+
+/// Handles events until the run waits for its caller, as [`Parallel::run_for_caller`] does.
+///
+/// # Errors
+/// A broken promise ends the run.
+pub fn run_for_caller(
+    run: &mut Parallel<Config>,
+    until: Time,
+    budget: u64,
+    sink: &mut dyn Sink,
+) -> Result<Halt, Broken> {
+    run.run_for_caller(until, budget, sink)
+}
+
+/// Appends what the caller has to learn, as [`Parallel::take_told`] does.
+pub fn take_told(run: &mut Parallel<Config>, into: &mut Vec<Told>) {
+    run.take_told(into);
+}
+
+/// The caller sends nothing more, as for [`Parallel::dismiss_caller`].
+pub fn dismiss_caller(run: &mut Parallel<Config>) {
+    run.dismiss_caller();
+}
+
+/// The totals of a port until now, as [`Parallel::port_row`] returns them.
+pub fn port_row(run: &Parallel<Config>, node: NodeId, port: Port) -> Option<PortRow> {
+    run.port_row(node, port)
+}
+
+/// Messages of the caller so far, and those that have not ended, as [`Parallel::sent_and_open`] returns them.
+pub fn sent_and_open(run: &mut Parallel<Config>) -> (u64, u64) {
+    run.sent_and_open()
 }

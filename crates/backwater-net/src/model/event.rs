@@ -79,6 +79,10 @@ pub(crate) enum Event {
     Source {
         source: u32,
     },
+    /// The caller's messages may start, in a source's turn.
+    Call {
+        source: u32,
+    },
     /// A job may have something to start.
     Job {
         job: u32,
@@ -182,7 +186,7 @@ impl Event {
                 order(7, at(host) | u64::from(token & 0xFFFF) << 14 | u64::from(owner) << 8)
             }
             Event::Drain { host } => order(10, at(host)),
-            Event::Source { source } => order(11, at(source)),
+            Event::Source { source } | Event::Call { source } => order(11, at(source)),
             Event::Stream { tag, ends, .. } => order(12, at(tag) | u64::from(ends) << 8),
             Event::Begin { tag, .. } => order(13, at(tag)),
             Event::Fault { fault } | Event::Reroute { fault } => order(14, at(fault)),

@@ -146,6 +146,7 @@ impl Rules {
             nic,
             lossless: false,
             chooses: false,
+            tells_sent: false,
             hooks: Hooks::NONE,
             confinement: Confinement::default(),
         })
@@ -183,6 +184,8 @@ pub(crate) struct Rules {
     pub lossless: bool,
     /// True if mechanisms choose paths: `Actors::chooses` of the run.
     pub chooses: bool,
+    /// True if a job waits for last bytes to be taken from their senders.
+    pub tells_sent: bool,
     /// The hooks that mechanisms of this run have.
     pub hooks: Hooks,
     /// The mechanisms that leave flows alone.
@@ -411,6 +414,8 @@ pub(crate) enum RunEffect {
     LostFrom(u32),
     /// The last byte of a flow has arrived.
     LastByte { slot: u32 },
+    /// A sender's interface has taken the last byte of a flow, or of the message on a shared connection that this offset names.
+    AllSent { slot: u32, from: u64 },
     /// More of a flow has arrived, and its sender knows it at once, since nothing is acknowledged.
     Received { slot: u32 },
     /// All of a flow is acknowledged.

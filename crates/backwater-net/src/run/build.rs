@@ -131,6 +131,7 @@ impl<A: Actors> Network<A> {
         let kept = |group: usize| spec.queue_pairs.get(group).copied().flatten().is_some_and(|pairs| pairs.kept);
         let waits = spec.causes.waits.iter().enumerate().map(|(group, recorded)| *recorded && !kept(group)).collect();
         let waits = Waits::new(waits, all_ports);
+        let tells_sent = spec.jobs.iter().any(|job| job.awaits_sent());
         let jobs = Jobs::new(spec.jobs, spec.groups.len());
         let probes = Probes {
             pauses: spec.causes.pauses.then(Box::default),
@@ -151,6 +152,7 @@ impl<A: Actors> Network<A> {
             lossless: spec.lossless,
             chooses: spec.actors.chooses(),
             hooks: spec.actors.hooks(),
+            tells_sent,
             confinement: match spec.actors.confines() {
                 true => Confinement::new(
                     &spec.groups,

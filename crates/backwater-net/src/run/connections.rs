@@ -95,7 +95,10 @@ impl<A: Actors> Network<A> {
                 self.world.totals.progress.flows_done += 1;
                 self.notify_job_of(group, id, Moment::LastAck);
             }
-            _ => self.world.totals.progress.flows_failed += 1,
+            _ => {
+                self.world.totals.progress.flows_failed += 1;
+                self.notify_job_of(group, id, Moment::Failed);
+            }
         }
         self.one_ended(group);
     }

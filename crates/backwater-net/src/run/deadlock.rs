@@ -116,6 +116,11 @@ impl<A: Actors> Network<A> {
         (self.world.totals.stopped, self.world.totals.at_rest) = (true, true);
     }
 
+    /// The caller of the run waits for flows, and nothing happens any more.
+    pub(super) fn nothing_comes_to_caller(&mut self) {
+        self.find_deadlock(&self.view().asks());
+    }
+
     fn find_deadlock(&mut self, asks: &BTreeSet<Ask>) {
         if self.world.totals.deadlock.is_some()
             || asks.is_empty()

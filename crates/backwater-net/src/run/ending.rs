@@ -81,30 +81,36 @@ impl<A: Actors> View<'_, A> {
     /// Hands out the counters of ports, switches and mechanisms until `end`.
     pub(super) fn emit_totals(&self, end: Time, sink: &mut dyn Sink) {
         let fabric = &self.parts[0].world.fabric;
-        for (node, first) in fabric.first_port.iter().enumerate() {
-            for (local, (peer, _)) in fabric.neighbours[node].iter().enumerate() {
-                let port = self.port(first + local as u32);
-                let most = match port.belongs {
-                    Belongs::Switch(switch) => {
-                        let (seen, local) = (&self.switch(switch).occupancy, PortNo(port.local));
-                        (seen.most_ingress_port(local).0, seen.most_egress_port(local).0)
-                    }
-                    Belongs::Host(_) => (0, 0),
-                };
-                sink.row(Row::Port(&PortRow {
-                    node: NodeId(node as u32),
-                    port: PortNo(local as u16),
-                    peer: NodeId(*peer),
-                    rate_bps: port.serialiser.rate().0,
-                    stats: PortStats { max_ingress_bytes: most.0, max_egress_bytes: most.1, ..port.stats(self.now) },
-                }));
-            }
+        for node in (0..fabric.first_port.len() as u32).map(NodeId) {
+            let ports = (0..fabric.neighbours[node.0 as usize].len() as u16).map(PortNo);
+            ports.filter_map(|port| self.port_row(node, port)).for_each(|row| sink.row(Row::Port(&row)));
         }
         for (_, switch) in self.switches() {
             let isolated = switch.occupancy.isolated.stats(end);
             sink.row(Row::Switch(&SwitchRow { node: switch.home.shape.node, isolated }));
         }
         self.emit_counts(sink);
+    }
+
+    /// The totals of a port until now; `None`: there is no such port.
+    pub(super) fn port_row(&self, node: NodeId, port: PortNo) -> Option<PortRow> {
+        let fabric = &self.parts[0].world.fabric;
+        let (peer, _) = fabric.neighbours.get(node.0 as usize)?.get(usize::from(port.0))?;
+        let at = self.port(fabric.first_port[node.0 as usize] + u32::from(port.0));
+        let most = match at.belongs {
+            Belongs::Switch(switch) => {
+                let (seen, local) = (&self.switch(switch).occupancy, PortNo(at.local));
+                (seen.most_ingress_port(local).0, seen.most_egress_port(local).0)
+            }
+            Belongs::Host(_) => (0, 0),
+        };
+        Some(PortRow {
+            node,
+            port,
+            peer: NodeId(*peer),
+            rate_bps: at.serialiser.rate().0,
+            stats: PortStats { max_ingress_bytes: most.0, max_egress_bytes: most.1, ..at.stats(self.now) },
+        })
     }
 
     /// Hands out the activity of mechanisms, and how near they came to acting.

@@ -26,11 +26,16 @@ pub(super) struct Jobs {
     of_group: Vec<u32>,
     /// Flows of this instant that are still to be started.
     starting: VecDeque<FlowSpec>,
+    /// The job that belongs to the caller of the run, and whether he has something to learn.
+    pub caller: Option<u32>,
+    pub news: bool,
 }
 
 struct Entry {
     job: Box<dyn Dependent>,
     latency: Time,
+    /// The source in whose turn of an instant it acts, if it does.
+    place: Option<u32>,
     /// Instants for which it will be called, and the moments that flows reached at each.
     asked: BTreeMap<Time, Vec<Reached>>,
 }
@@ -47,10 +52,17 @@ impl Jobs {
             job.groups().for_each(|group| of_group[group as usize] = number);
         }
         let entry = |job: Box<dyn Dependent>| {
-            let latency = job.start_latency();
-            Entry { job, latency, asked: BTreeMap::new() }
+            let (latency, place) = (job.start_latency(), job.place());
+            Entry { job, latency, place, asked: BTreeMap::new() }
         };
-        Jobs { list: jobs.into_iter().map(entry).collect(), of_group, starting: VecDeque::new() }
+        let mut list: Vec<Entry> = jobs.into_iter().map(entry).collect();
+        let caller = list.iter_mut().position(|entry| entry.job.as_caller().is_some()).map(|at| at as u32);
+        Jobs { list, of_group, starting: VecDeque::new(), caller, news: false }
+    }
+
+    /// A job by its number.
+    pub fn job_mut(&mut self, job: u32) -> &mut dyn Dependent {
+        &mut *self.list[job as usize].job
     }
 
     /// Nobody reads the rows of their transfers.
@@ -68,9 +80,9 @@ impl Jobs {
         self.list.iter().map(|entry| entry.asked.len()).sum()
     }
 
-    /// Per group of flows: whether it belongs to a job. Empty without jobs.
+    /// Per group of flows: whether it belongs to a job with steps, which a caller's messages are not. Empty without jobs.
     pub fn of_jobs(&self) -> Vec<bool> {
-        self.of_group.iter().map(|job| *job != NONE).collect()
+        self.of_group.iter().map(|job| *job != NONE && Some(*job) != self.caller).collect()
     }
 
     /// Saves their progress. All flows of this instant have been started.
@@ -89,6 +101,7 @@ impl Jobs {
             entry.job.load(from)?;
             entry.asked = from.take()?;
         }
+        self.news = self.of_caller().is_some_and(|caller| caller.has_news());
         Ok(())
     }
 
@@ -100,7 +113,8 @@ impl Jobs {
     }
 
     pub fn rounds(&self) -> impl Iterator<Item = Rounds> + '_ {
-        self.list.iter().map(|entry| entry.job.rounds())
+        let jobs = (0u32..).zip(&self.list).filter(|(job, _)| Some(*job) != self.caller);
+        jobs.map(|(_, entry)| entry.job.rounds())
     }
 }
 
@@ -114,12 +128,14 @@ impl<A: Actors> Network<A> {
     pub(super) fn begin_jobs(&mut self) {
         for job in 0..self.jobs.list.len() as u32 {
             let begins = self.jobs.list[job as usize].job.begins();
-            self.ask_job_about(job, begins, None);
+            if begins != Time::NEVER {
+                self.ask_job_about(job, begins, None);
+            }
         }
     }
 
     /// A job will be called for an instant, at which a flow may have reached a moment.
-    fn ask_job_about(&mut self, job: u32, instant: Time, reached: Option<Reached>) {
+    pub(super) fn ask_job_about(&mut self, job: u32, instant: Time, reached: Option<Reached>) {
         let entry = &mut self.jobs.list[job as usize];
         let at = instant.after(entry.latency);
         if at == Time::NEVER {
@@ -129,7 +145,8 @@ impl<A: Actors> Network<A> {
         let before = entry.asked.len();
         entry.asked.entry(instant).or_default().extend(reached);
         if entry.asked.len() > before {
-            self.world.push(at, Event::Job { job });
+            let event = entry.place.map_or(Event::Job { job }, |source| Event::Call { source });
+            self.world.push(at, event);
         }
     }
 

@@ -1,11 +1,13 @@
 //! A network and its event loop.
 //!
 //! `build` makes it, and this file runs it. `links` handles arrivals, `start` begins flows, `outcome` carries out effects of nodes and ends
-//! flows, `messages` splits a message over several flows, `jobs` begins flows that wait for others, `ideal` computes the time of a flow
+//! flows, `messages` splits a message over several flows, `jobs` begins flows that wait for others, `caller` those of the program
+//! that runs the network, `ideal` computes the time of a flow
 //! alone. `deadlock` and `stall` detect runs that cannot continue, `faults` injects faults, `ending` writes the last rows, `saved` saves
 //! and resumes a run, and `fetch` only makes large networks faster.
 
 mod build;
+mod caller;
 mod connections;
 mod deadlock;
 mod ending;
@@ -316,6 +318,7 @@ impl<A: Actors> Network<A> {
             Event::Drain { host } => self.host_at(host).drain(),
             Event::Source { source } => self.start_flows(source as usize),
             Event::Job { job } => self.ask_job(job),
+            Event::Call { .. } => self.ask_caller(),
             Event::Stream { slot, tag, ends } => self.stream(slot, tag, ends),
             Event::Begin { slot, tag } => self.posted(slot, tag),
             Event::Timeout { slot, tag } => {

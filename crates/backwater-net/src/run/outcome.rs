@@ -26,6 +26,7 @@ impl<A: Actors> Network<A> {
                             self.notify_job(slot as usize, Moment::LastByte);
                         }
                     }
+                    RunEffect::AllSent { slot, from } => self.all_sent(slot as usize, from),
                     RunEffect::Received { slot } => {
                         let flow = &mut self.tables.flows.send[slot as usize];
                         flow.acked = self.tables.flows.recv[slot as usize].received;
@@ -74,7 +75,10 @@ impl<A: Actors> Network<A> {
                 self.world.totals.progress.flows_done += 1;
                 self.notify_job(at, Moment::LastAck);
             }
-            Some((_, State::Failed)) => self.world.totals.progress.flows_failed += 1,
+            Some((_, State::Failed)) => {
+                self.world.totals.progress.flows_failed += 1;
+                self.notify_job(at, Moment::Failed);
+            }
             _ => {}
         }
         self.send_to_parts(at);

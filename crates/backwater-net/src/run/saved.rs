@@ -24,6 +24,12 @@ impl<A: Actors> Network<A> {
     /// # Errors
     /// A broken promise ends the run.
     pub fn run_until(&mut self, until: Time, budget: u64, sink: &mut dyn Sink) -> Result<(Progress, bool), Broken> {
+        let reached = self.advance_until(until, budget, sink)?;
+        Ok((self.progress(), reached))
+    }
+
+    /// As [`Network::run_until`], without the progress, which takes a look at every port.
+    pub(super) fn advance_until(&mut self, until: Time, budget: u64, sink: &mut dyn Sink) -> Result<bool, Broken> {
         let (mut left, mut reached) = (budget, false);
         while left > 0 && !reached && !self.world.totals.stopped {
             let slice = left.min(SLICE);
@@ -34,7 +40,7 @@ impl<A: Actors> Network<A> {
         }
         match self.world.totals.broken.take() {
             Some(broken) => Err(broken),
-            None => Ok((self.progress(), reached)),
+            None => Ok(reached),
         }
     }
 
@@ -43,6 +49,9 @@ impl<A: Actors> Network<A> {
         for _ in 0..slice {
             if self.jobs_are_starting() && !self.start_jobs_flows() {
                 return false;
+            }
+            if self.waits_for_caller() {
+                return true;
             }
             if self.world.queue.fill() && self.wide {
                 self.fetch_ahead();

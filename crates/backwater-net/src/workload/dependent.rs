@@ -3,15 +3,20 @@
 use crate::record::Rows;
 use crate::workload::flow_spec::FlowSpec;
 use backwater_engine::{State, Time};
+use std::any::Any;
 use std::sync::Arc;
 
 /// A moment of a job's flow.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, serde::Serialize, serde::Deserialize)]
 pub enum Moment {
+    /// Its sender's interface has taken its last byte for the first time.
+    Sent,
     /// Its receiver has its last byte.
     LastByte,
     /// Its sender has its last acknowledgement (without acknowledgements: its receiver has its last byte).
     LastAck,
+    /// Its sender has given up.
+    Failed,
 }
 
 /// A flow of a job that has reached a moment.
@@ -39,7 +44,11 @@ pub trait Dependent: Send + State {
     fn labels(&self, group: u32) -> (Arc<str>, Arc<str>);
     /// Returns whether it waits for a flow of its groups to reach a moment.
     fn awaits(&self, flow: u64, moment: Moment) -> bool;
-    /// Returns when it is first called.
+    /// Returns whether it waits for last bytes to be taken ([`Moment::Sent`]).
+    fn awaits_sent(&self) -> bool {
+        false
+    }
+    /// Returns when it is first called; [`Time::NEVER`]: when something is due.
     fn begins(&self) -> Time;
     /// Returns the time from a moment of a flow until the flows that wait for it begin.
     fn start_latency(&self) -> Time;
@@ -51,6 +60,14 @@ pub trait Dependent: Send + State {
     fn omit_rows(&mut self) {}
     /// Returns the rows of work in progress that will not be completed, at the end of a run.
     fn unfinished(&self) -> Rows;
+    /// The number of a source in whose turn of an instant it acts; `None`: it acts after all that may complete a flow.
+    fn place(&self) -> Option<u32> {
+        None
+    }
+    /// Returns itself if the run's caller sends by it: a [`crate::workload::caller::Caller`].
+    fn as_caller(&mut self) -> Option<&mut dyn Any> {
+        None
+    }
     /// Returns its completed rounds.
     fn rounds(&self) -> Rounds;
 }

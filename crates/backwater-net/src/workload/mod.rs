@@ -2,11 +2,13 @@
 //!
 //! [`list::List`] yields flows that are known beforehand (a group that starts once, a table, Bernoulli streams), [`arrivals::Arrivals`]
 //! draws them one by one (periodic, Poisson), [`incast::Incasts`] draws events of many flows, and sizes may follow a
-//! [`sizes::Distribution`]. The flows of a [`job::Job`] and of a [`graph::Graph`] start when others have ended. All random streams are
+//! [`sizes::Distribution`]. The flows of a [`job::Job`] and of a [`graph::Graph`] start when others have ended; a [`caller::Caller`] sends
+//! those of the program that runs the network. All random streams are
 //! named by the group and by the hosts, so an added group or host changes no other draw.
 
 pub mod arrivals;
 pub mod assigned;
+pub mod caller;
 mod dependent;
 pub(crate) mod flow_spec;
 pub mod graph;

@@ -9,6 +9,7 @@ use crate::model::node::{Node, NodeCx};
 use crate::model::packet::{Body, DataHeader, FlowRef, Packet, PathRef, Port as PortNo};
 use crate::model::port::{Next, OWN_QUEUES, highest};
 use crate::model::slab::Ix;
+use crate::model::world::RunEffect;
 use crate::topology::routing::NO_PATH;
 use crate::units::Bytes;
 use backwater_engine::Time;
@@ -335,6 +336,9 @@ impl<N: NicSide, F: FlowSide> NodeCx<'_, Interface<'_, N, F>> {
             self.node.line_up(slot);
         } else {
             self.node.sending_mut(slot as usize).status = Status::Idle;
+            if self.world.rules.tells_sent && self.node.sending(slot as usize).transport.is_none() {
+                self.world.effects.push(RunEffect::AllSent { slot, from: 0 });
+            }
         }
         if self.world.rules.hooks.flow.has(FlowHooks::ATTACH) {
             self.attach(controller, ix);

@@ -28,6 +28,26 @@ impl<N: NicSide, F: FlowSide> NodeCx<'_, Interface<'_, N, F>> {
         if let Some(due) = sent.timer {
             self.world.push(due, Event::Timeout { slot, tag });
         }
+        if self.world.rules.tells_sent && !sent.retransmission {
+            self.tell_sent(slot, packet);
+        }
+    }
+
+    /// A packet has been sent for the first time, which may be the last one of its message.
+    fn tell_sent(&mut self, slot: u32, packet: &Packet) {
+        let Body::Data(DataHeader { offset, payload, .. }) = packet.body else { return };
+        let flow = self.node.sending(slot as usize);
+        let (end, step) = (offset + u64::from(payload), u64::from(self.world.rules.payload));
+        let from = match flow.messages() {
+            None => (end >= flow.available).then_some(0),
+            Some(messages) => {
+                let of = messages.of(offset, step).filter(|message| end >= message.from + message.bytes);
+                of.map(|message| message.from)
+            }
+        };
+        if let Some(from) = from {
+            self.world.effects.push(RunEffect::AllSent { slot, from });
+        }
     }
 
     /// Requests an acknowledgement with a packet after its controller has seen it leave, if no packet may follow it or it is a

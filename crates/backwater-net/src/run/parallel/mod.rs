@@ -398,7 +398,7 @@ fn catch_up<A: Actors>(network: &mut Network<A>, skip: &mut Skip<'_>) -> Result<
 }
 
 impl<A: Actors> Parallel<A> {
-    fn view(&self) -> View<'_, A> {
+    pub(in crate::run) fn view(&self) -> View<'_, A> {
         match &self.split {
             Some(split) => View { parts: &self.parts, owners: &split.owners, now: split.now },
             None => self.parts[0].view(),

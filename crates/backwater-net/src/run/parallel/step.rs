@@ -80,7 +80,7 @@ impl<A: Actors> Network<A> {
         // Events that all parts handle count once.
         let Some(part) = &mut self.world.part else { return };
         let counts = match event {
-            Event::Source { .. } | Event::Job { .. } | Event::Stop => part.me == 0,
+            Event::Source { .. } | Event::Job { .. } | Event::Call { .. } | Event::Stop => part.me == 0,
             Event::Over { .. } => false,
             _ => true,
         };

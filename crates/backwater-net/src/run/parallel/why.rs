@@ -22,6 +22,7 @@ pub(super) fn one_thread<A: Actors>(spec: &Spec<A>, graph: &Graph) -> Option<Str
     let pins = spec.ack.path == AckPath::Reverse && (spec.transport.retransmits() || spec.actors.sends_messages());
     let reasons = [
         (!spec.ack.enabled, "without acknowledgements a sender knows at once what has arrived"),
+        (spec.jobs.iter().any(|job| job.place().is_some()), "its caller sends messages, which is not split yet"),
         (
             spec.jobs.iter().any(|job| job.start_latency() == Time::ZERO),
             "job.start_latency is 0: a job starts a flow at the instant at which another one ends elsewhere",

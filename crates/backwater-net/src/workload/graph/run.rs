@@ -333,7 +333,11 @@ impl Dependent for Graph {
 
     fn awaits(&self, flow: u64, moment: Moment) -> bool {
         let waits_for_ack = |at: At| self.operations.waiting(at.operation).any(|(_, for_ack)| for_ack);
-        moment == Moment::LastByte || self.of_flow(flow).is_some_and(waits_for_ack)
+        match moment {
+            Moment::LastByte => true,
+            Moment::LastAck => self.of_flow(flow).is_some_and(waits_for_ack),
+            Moment::Sent | Moment::Failed => false,
+        }
     }
 
     fn begins(&self) -> Time {
