@@ -21,6 +21,7 @@ use backwater_net::config::LinkChoice;
 use backwater_net::packet::{CLASSES, Class, HostId, class_bits};
 use backwater_net::spec::{CausesSpec, QueuePairs, SeriesSpec, Spec, Stream, Way};
 use backwater_net::workload::Dependent;
+use backwater_net::workload::caller::{Caller, Reserved};
 use backwater_net::workload::graph::Operations;
 use backwater_net::workload::{
     Arrivals as Flows, Assigned, Classes, Crowd, FlowSource, FlowTable, Gaps, Group, Incasts, List, Row, Sender, Sizes,
@@ -159,6 +160,11 @@ fn tables(planned: &Planned, run: &mut Sources) -> Result<(), ScenarioError> {
         let table = table::from_rows(&given.rows, label, &planned.layout.index, &own)?;
         read.push((own, table));
     }
+    let caller = resolved.tables.iter().find_map(|given| match &given.of {
+        RowsOf::Caller(of) => Some(of),
+        _ => None,
+    });
+    let caller = caller.map(|of| (of.wanted, run.named(&of.label, Class(3), true, queue_pairs::of(1, None, of.kept))));
     for (own, table) in read {
         clock(planned, Some(&table))?;
         allowed(planned, table.rows().iter().map(|row| row.class.0).collect())?;
@@ -169,11 +175,16 @@ fn tables(planned: &Planned, run: &mut Sources) -> Result<(), ScenarioError> {
         run.total = run.total.map(|n| n + table.rows().len() as u64);
         run.sources.push(Box::new(List::new(&own, Arc::new(table))));
     }
+    if let Some((wanted, own)) = caller {
+        run.jobs.push(Box::new(Caller::new(own, run.sources.len() as u32, wanted)));
+        run.sources.push(Box::new(Reserved));
+        run.total = None;
+    }
     Ok(())
 }
 
 /// Checks whether the rows of a table may have these classes.
-fn allowed(planned: &Planned, classes: BTreeSet<u8>) -> Result<(), ScenarioError> {
+pub(crate) fn allowed(planned: &Planned, classes: BTreeSet<u8>) -> Result<(), ScenarioError> {
     nics::keeps_off(planned.resolved(), &planned.queues, &classes)?;
     match planned.resolved().file.lossless {
         true => losses::promised(planned.resolved(), &planned.layout.graph, class_bits(&classes)),

@@ -1,6 +1,7 @@
 //! Inputs that a scenario's caller has read: rows of flow tables, and operations of jobs. Also the largest text that is read at once.
 
 use backwater_engine::Time;
+use backwater_net::workload::caller::Wanted;
 use backwater_net::workload::graph::Operations;
 use std::fs::File;
 use std::io;
@@ -96,6 +97,17 @@ pub(crate) enum RowsOf {
     File(PathBuf),
     /// A group of their own, of this label.
     Label(String),
+    /// The messages that the caller sends while the run is in progress ([`crate::Live`]): there are no rows beforehand.
+    Caller(OfCaller),
+}
+
+/// The group of a caller's messages.
+#[derive(Clone, PartialEq, Eq)]
+pub(crate) struct OfCaller {
+    pub label: String,
+    /// All messages from one host to another follow each other on one connection.
+    pub kept: bool,
+    pub wanted: Wanted,
 }
 
 /// Returns whether a flow table is Parquet, by its name.

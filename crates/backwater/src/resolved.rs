@@ -2,7 +2,7 @@
 
 use crate::error::ScenarioError;
 use crate::file::File;
-use crate::inputs::{InputOperations, InputRows};
+use crate::inputs::{InputOperations, InputRows, place_of};
 use crate::schema;
 use crate::silicon::CHIPS;
 use crate::tree::{self, Conform, Layer, Node, SourceText, TomlTable, Value, conform, hinted, table_json, together};
@@ -11,6 +11,7 @@ use backwater_mech::stack::Scoped;
 use backwater_net::config::{PacketParams, SwitchParams};
 use backwater_net::hooks::Finding;
 use backwater_net::packet::Class;
+use backwater_net::workload::sizes::BuiltIn;
 use serde::de::DeserializeOwned;
 use serde_json::{Map, Value as Json, json};
 use std::path::{Path, PathBuf};
@@ -319,6 +320,26 @@ impl Resolved {
     /// Every value as a scenario that reads back as the same.
     pub fn to_toml(&self) -> String {
         toml::to_string(&without_null(Json::Object(self.json()))).unwrap_or_default()
+    }
+
+    /// The same for any directory and with this seed, and with one more group of flows at the end. Names of files become absolute.
+    pub(crate) fn to_toml_elsewhere(&self, seed: u64, group: Json) -> String {
+        let mut all = self.json();
+        all.insert("seed".into(), seed.into());
+        for (list, keys) in [("flow", &["table", "matrix", "sizes"][..]), ("job", &["operations"])] {
+            for entry in all.get_mut(list).and_then(Json::as_array_mut).into_iter().flatten() {
+                for key in keys {
+                    let Some(Json::String(name)) = entry.get_mut(*key) else { continue };
+                    if *key != "sizes" || BuiltIn::find(name).is_none() {
+                        *name = place_of(&self.base_dir, name).display().to_string();
+                    }
+                }
+            }
+        }
+        if let Json::Array(groups) = all.entry("flow").or_insert_with(|| Json::Array(Vec::new())) {
+            groups.push(group);
+        }
+        toml::to_string(&without_null(Json::Object(all))).unwrap_or_default()
     }
 }
 

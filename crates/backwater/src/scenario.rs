@@ -3,7 +3,7 @@
 use crate::changes::{self, Changes, Merged, Setting, Skipped, Variants};
 use crate::check::{Checked, Draft};
 use crate::error::{ScenarioError, nearest};
-use crate::inputs::{self, InputOperations, InputRows, LARGEST, RowsOf, TableFlow, is_parquet, place_of};
+use crate::inputs::{self, InputOperations, InputRows, LARGEST, OfCaller, RowsOf, TableFlow, is_parquet, place_of};
 use crate::layout::Layout;
 use crate::planned::Planned;
 use crate::resolved;
@@ -178,6 +178,11 @@ impl Scenario {
     /// Adds the rows of a Parquet file, for all groups with this table; `path` is from [`Scenario::flow_table`].
     pub fn with_table(&self, path: &Path, rows: Arc<[TableFlow]>) -> Scenario {
         self.with_rows(RowsOf::File(path.to_owned()), rows)
+    }
+
+    /// Adds the group of the messages that the caller sends while the run is in progress.
+    pub(crate) fn with_caller(&self, of: OfCaller) -> Scenario {
+        self.with_rows(RowsOf::Caller(of), Arc::new([]))
     }
 
     fn with_rows(&self, of: RowsOf, rows: Arc<[TableFlow]>) -> Scenario {

@@ -1,7 +1,7 @@
 //! The flows of each confined control.
 
 use crate::error::{ScenarioError, Warning};
-use crate::inputs::RowsOf;
+use crate::inputs::{OfCaller, RowsOf};
 use crate::pipeline::SENDS;
 use crate::resolved::Resolved;
 use backwater_mech::confined::Confined;
@@ -46,7 +46,7 @@ pub(super) fn populations(resolved: &Resolved) -> Vec<Population> {
         (group.label.clone(), classes)
     });
     let given = resolved.tables.iter().filter_map(|given| match &given.of {
-        RowsOf::Label(label) => Some((label.clone(), u8::MAX)),
+        RowsOf::Label(label) | RowsOf::Caller(OfCaller { label, .. }) => Some((label.clone(), u8::MAX)),
         RowsOf::File(_) => None,
     });
     let steps = file

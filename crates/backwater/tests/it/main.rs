@@ -16,6 +16,7 @@ mod independence;
 mod jobs;
 mod keys;
 mod links;
+mod live;
 mod llr;
 mod load;
 mod names;
