@@ -35,6 +35,7 @@ help:
 	@echo "make demo    set up, build, and reproduce the study sfc-aidc-2025 into $(DEMO_RESULTS); WHEEL=FILE uses a wheel and compiles nothing"
 	@echo "make test    set up, and run all lints and tests"
 	@echo "make lint    check with formatters, clippy, ruff and mypy"
+	@echo "make capi-test  build the C library and its header's test, with gcc and clang, sanitizers and valgrind"
 	@echo "make fuzz    fuzz every parser of frames for FUZZ_SECONDS (300), two at a time"
 	@echo "make playground       build the simulator as one page for a browser (playground/dist/index.html)"
 	@echo "make playground-test  build it, and compare its runs in headless Chromium with those of the command"
@@ -132,6 +133,12 @@ playground-test: $(VENV)/built playground tools
 	$(CARGO) clippy --manifest-path crates/backwater-wasm/Cargo.toml --target-dir target --locked --all-targets --quiet -- -D warnings
 	$(CARGO) test --manifest-path crates/backwater-wasm/Cargo.toml --target-dir target --locked --quiet
 	$(BIN)/python -m pytest --quiet -s tests/python/house/test_playground.py
+
+# The C library, and a program in C that uses all of it. Needs cargo and a C compiler.
+.PHONY: capi-test
+capi-test:
+	+$(CARGO) build --package backwater-capi --quiet
+	bash tests/capi.sh target/debug
 
 # A release, which takes two minutes more to compile than make demo. maturin names the wheel after the oldest glibc it runs with.
 .PHONY: wheel
