@@ -10,7 +10,7 @@
 //! | 0 | 8 | next header, 17 = UDP | | RFC 8200 section 4.6 |
 //! | 1 | 8 | length of the header without its first 8 octets, 2 | 8 octets | RFC 8200 section 4.6 |
 //! | 2 | 32 | PadN with 2 octets of zeros | | RFC 8200 section 4.2 |
-//! | 6 | 8 | option type, 0x1E: skipped by whoever does not know it, and unchanged on the way | | RFC 4727 section 3.3 |
+//! | 6 | 8 | option type, 0x1E: a node that does not know it skips it, and no node changes it | | RFC 4727 section 3.3 |
 //! | 7 | 8 | length of the option's data, 16 | octets | RFC 8200 section 4.2 |
 //! | 8 | 128 | original destination address | | draft-xiao-rtgwg-rocev2-fast-cnp-05 |
 

@@ -14,7 +14,7 @@
 //! sender:        a CNP of either kind: reacts as its control does
 //! ```
 //!
-//! With the switch at distance d from the sender, and the receiver at distance D from the switch, the sender is told d
+//! With the switch at distance d from the sender, and the receiver at distance D from the switch, the sender learns d
 //! after the packet joined the queue. An ECN mark takes the wait in the queue and D to the receiver, and D + d back.
 //!
 //! We have read the abstracts of both drafts, and a public summary of the first at its version 05; we have not been able
@@ -31,7 +31,7 @@
 //! - the time that a proxy needs to translate, beyond the switch's latency
 //!
 //! # Differences
-//! - The switch leaves marks to [`[ecn]`](docs/modelling/ecn.md). Where both act, a sender is told twice, as the draft
+//! - The switch leaves marks to [`[ecn]`](docs/modelling/ecn.md). Where both act, a sender learns twice, as the draft
 //!   allows for senders that may not support it. Where it is known to, the draft forbids the mark: leave out `[ecn]`.
 //! - The draft limits the rate of generation, and we do not know by what. Here it is by flow and switch: a choice, as
 //!   DCQCN's notification point does.

@@ -6,10 +6,10 @@
 
 use crate::common::{Bench, On, network, step};
 use backwater_engine::Time;
-use backwater_mech::dcqcn;
 use backwater_mech::fast_cnp::{FAST_CNP, NOTIFICATION, Params, Told};
 use backwater_mech::registry::Config;
 use backwater_mech::stack::Scoped;
+use backwater_mech::{dcqcn, ecn};
 use backwater_net::config::LatencyAt;
 use backwater_net::packet::Port;
 use backwater_net::record::{FrameRow, Rows};
@@ -71,14 +71,14 @@ fn at_sender(bench: &Bench) -> Vec<FrameRow> {
     rows.frames
 }
 
-/// The kind and the time of the first frame that the sender is told by.
+/// The kind and the time of the first control frame that the sender receives.
 fn told(frames: &[FrameRow]) -> (&'static str, Time) {
-    let first = frames.iter().find(|row| !row.outbound).expect("the sender is told");
+    let first = frames.iter().find(|row| !row.outbound).expect("the sender receives a frame");
     (first.control.as_ref().expect("by a control frame").kind, first.time)
 }
 
 #[test]
-fn the_sender_is_told_a_path_back_after_the_packet_joined() {
+fn the_sender_learns_a_path_back_after_the_packet_joined() {
     let bench = line(400_000, on(params(Told::Sender)).dcqcn(dcqcn::Params::default()));
     let way = times(2, L + wire(122, 200) + D);
     assert_eq!(told(&at_sender(&bench)), (FAST_CNP, congested() + way));
@@ -98,7 +98,8 @@ fn a_proxy_costs_no_more_than_the_length_of_the_two_messages() {
 /// CNP of the receiver over three links and two switches.
 #[test]
 fn a_mark_takes_the_wait_in_the_queue_and_the_path_there_and_back() {
-    let bench = line(400_000, Config::default().ecn(step(3 * 4064)).dcqcn(dcqcn::Params::default()));
+    let marks = ecn::Params { mark_at: ecn::At::Enqueue, ..step(3 * 4064) };
+    let bench = line(400_000, Config::default().ecn(marks).dcqcn(dcqcn::Params::default()));
     let way = Time(T.0 * 17 / 2) + D + wire(78, 80) + D + times(2, L + wire(78, 200) + D);
     assert_eq!(told(&at_sender(&bench)), ("cnp", congested() + way));
 }

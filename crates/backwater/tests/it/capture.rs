@@ -189,7 +189,7 @@ fn a_fast_cnp_names_the_receiver_and_its_queue_pair() {
             let frame = seen.frame();
             let Message::Cnp(cnp) = frame.message else { panic!("{frame:?}") };
             assert_eq!((seen.length, Some(cnp.destination)), (length, queue_pair(seen.octets[5])), "{told}");
-            assert_eq!((frame.source.0[..2], frame.ip.unwrap().dscp), ([2, 1][..], 48), "{told}: a switch, class 6");
+            assert_eq!((&frame.source.0[..2], frame.ip.unwrap().dscp), (&[2, 1][..], 48), "{told}: a switch, class 6");
             // 10.0.0.1 is h0.
             let original = (told == "sender").then(|| "fd00::a00:1".parse().unwrap());
             assert_eq!(frame.original, original, "{told}");

@@ -121,7 +121,7 @@ pub struct Profile {
     pub marks: bool,
     /// True if its switches send congestion notification packets of RoCEv2 to senders.
     pub notifies: bool,
-    /// True if its flows react to congestion notification packets of RoCEv2, whoever sends them.
+    /// True if its flows react to congestion notification packets of RoCEv2, from a receiver or from a switch.
     pub heeds: bool,
     /// True if it lets packets of a flow overtake each other.
     pub reorders: bool,
