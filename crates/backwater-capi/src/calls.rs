@@ -38,7 +38,7 @@ pub fn with(run: u64, f: impl FnOnce(&mut Run) -> Result<(), Fault>) -> i32 {
     call(|| of_run(&*runs::find(run)?, f))
 }
 
-/// The same within a call. After a panic nothing is asked of the run any more.
+/// The same within a call. After a panic no call reaches the run any more.
 pub fn of_run(run: &Mutex<Run>, f: impl FnOnce(&mut Run) -> Result<(), Fault>) -> Result<(), Fault> {
     let mut run = run.lock().unwrap_or_else(PoisonError::into_inner);
     if let Some(what) = &run.defect {

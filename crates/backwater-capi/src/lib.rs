@@ -180,7 +180,7 @@ pub unsafe extern "C" fn bw_step(
     count: *mut usize,
 ) -> i32 {
     with(run, |run| {
-        // Before time passes: what happens then could not be told.
+        // Before time passes: otherwise events of this step would be lost.
         unsafe { out("count", count, 0) }?;
         let events = unsafe { slots("events", events, capacity) }?;
         let taken = run.step(Time(until_ps), events)?;

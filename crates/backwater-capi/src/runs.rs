@@ -12,7 +12,7 @@ pub struct Run {
     pub taken: usize,
     /// The directions of links: a node and its port.
     pub ports: Vec<(u32, u16)>,
-    /// What was said by a panic, after which the run is in no known state.
+    /// The text of a panic, after which the run is in no known state.
     pub defect: Option<String>,
 }
 

@@ -42,7 +42,7 @@ pub struct Told {
     pub at: Time,
     /// The message's number, from 0 in the order of sending.
     pub number: u64,
-    /// What has happened.
+    /// The moment.
     pub moment: Moment,
     /// The caller's name for the message.
     pub token: u64,

@@ -31,7 +31,7 @@
 //! ```
 //!
 //! Time passes only in [`Live::step`], which returns all that occurs at the next instant. Answers to it may start at that very instant.
-//! Whoever sends the same messages sees the same picoseconds, and their run equals that of a scenario with these flows
+//! The same messages give the same picoseconds, and the run equals that of a scenario with these flows
 //! ([`LiveOptions::directory`] writes it).
 
 mod directory;
@@ -55,7 +55,7 @@ use directory::Directory;
 use std::collections::{BTreeMap, BTreeSet};
 use std::path::PathBuf;
 
-/// Events between two looks at the clock of whoever advances a run himself.
+/// Events between two returns of [`Live::advance`].
 const BUDGET: u64 = 1 << 16;
 
 /// Largest message \[bytes\]: offsets of its packets are far from the end of 64 bits.
@@ -99,7 +99,7 @@ impl Default for LiveOptions {
     }
 }
 
-/// What occurs to a message, or a timer.
+/// A moment of a message, or a timer.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, serde::Serialize, serde::Deserialize)]
 pub enum What {
     /// The sender's interface has taken the message's last byte.
@@ -121,7 +121,7 @@ pub struct Occurred {
     pub at: Time,
     /// The caller's name for the message or timer.
     pub token: u64,
-    /// What.
+    /// The moment.
     pub what: What,
 }
 
@@ -215,7 +215,7 @@ impl Live {
         self.checked.layout().index.hosts()
     }
 
-    /// The number of a host by its name, or by a number in digits; `None`: there is none.
+    /// The number of a host by its name, or by a number in digits; `None`: no host has this name.
     pub fn host(&self, name: &str) -> Option<u32> {
         self.checked.layout().index.host(name).map(|host| host.0)
     }
@@ -350,7 +350,7 @@ impl Live {
         Ok(if self.occurred.is_empty() { Advanced::Done } else { Advanced::Occurred })
     }
 
-    /// What occurred at the end of the last step.
+    /// Everything that occurred at the end of the last step.
     pub fn occurred(&self) -> &[Occurred] {
         &self.occurred
     }

@@ -1,5 +1,5 @@
-//! A run whose messages its caller sends equals the run of the same flows in a scenario, to the picosecond, and each moment is told when it
-//! is.
+//! A run whose messages its caller sends equals the run of the same flows in a scenario, to the picosecond, and the caller learns of each
+//! moment when it comes.
 
 use backwater::{Live, LiveOptions, Occurred, Scenario, ScenarioError, What};
 use backwater_engine::{Rng, Time, rng};
@@ -72,7 +72,7 @@ fn directory(name: &str) -> PathBuf {
     path
 }
 
-/// What a caller did and learned.
+/// The deeds of a caller, and all that he has learned.
 struct Diary {
     /// By token: when it occurred. A message's token is its number, a timer's is above all of them.
     told: BTreeMap<(u64, What), u64>,
