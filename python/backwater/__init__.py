@@ -38,6 +38,7 @@ if TYPE_CHECKING:
     from backwater.exporting import export
     from backwater.import_files import Imported
     from backwater.importing import import_
+    from backwater.live import Live
     from backwater.reading import Comparison, open_run
     from backwater.repetitions import Series
     from backwater.results import Run
@@ -62,6 +63,7 @@ else:
         "exporting": ("export",),
         "import_files": ("Imported",),
         "importing": ("import_",),
+        "live": ("Live",),
         "reading": ("Comparison", "open_run"),
         "repetitions": ("Series",),
         "results": ("Run",),
@@ -94,6 +96,7 @@ __all__ = [
     "Imported",
     "InputError",
     "Interrupted",
+    "Live",
     "OtherBuildWarning",
     "ResultError",
     "Resumed",

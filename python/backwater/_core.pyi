@@ -157,6 +157,20 @@ class Scenario:
         that scenario, and the keys in which this one differs.
         """
 
+    def live(
+        self,
+        seed: int | None,
+        label: str,
+        flags: tuple[bool, bool],
+        directory: Path | None,
+        saved: bytes | None = None,
+    ) -> Live:
+        """Build the network, and return a run at its start, to which messages are sent.
+
+        `flags`: to keep connections, and to tell when last bytes have left. `directory` is created for the
+        run as a scenario. `saved` continues a run with the same choices.
+        """
+
 class Capture:
     """A pcapng file, for Wireshark, with the frames that pass some ports of a run.
 
@@ -216,6 +230,47 @@ class Simulation:
         If several threads were allowed: `threads`, the number used in the end, and
         `one_thread_because`, why it is one (None: it is more).
         """
+
+class Live:
+    """A run to which messages are sent while it is in progress. Use it within one thread."""
+
+    def send(
+        self,
+        ends: tuple[int, int],
+        size: int,
+        traffic_class: int | None,
+        delay_ps: int,
+        token: int,
+    ) -> int:
+        """Send a message, and return its number. Without a class it is in class 3."""
+
+    def timer(self, at_ps: int, token: int) -> None:
+        """Set a timer."""
+
+    def step(self, until_ps: int | None = None) -> list[tuple[int, str]]:
+        """Run to the next instant at which something occurs, and return (token, what) of it."""
+
+    @property
+    def now_ps(self) -> int: ...
+    @property
+    def hosts(self) -> int: ...
+    def host(self, name: str) -> int | None:
+        """Return the number of a host by its name; None: there is no such host."""
+
+    @property
+    def counts(self) -> tuple[int, int]:
+        """Messages sent, and those of them that have ended."""
+
+    @property
+    def fingerprint(self) -> str: ...
+    def links(self) -> list[dict[str, Any]]:
+        """Return the totals of every port so far."""
+
+    def save(self) -> bytes:
+        """Return the state of the run."""
+
+    def close(self) -> None:
+        """End the run."""
 
 class Divergence:
     """Two runs of one network side by side, until their frames first differ."""

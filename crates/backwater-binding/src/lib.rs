@@ -12,6 +12,7 @@ mod diverge;
 mod errors;
 mod flows;
 mod import;
+mod live;
 mod memory;
 mod operations;
 mod parquet;
@@ -41,6 +42,7 @@ pub fn fill(module: &Bound<'_, PyModule>) -> PyResult<()> {
     module.add_class::<scenario::Scenario>()?;
     module.add_class::<simulation::Simulation>()?;
     module.add_class::<simulation::Status>()?;
+    module.add_class::<live::Live>()?;
     module.add_class::<diverge::Divergence>()?;
     module.add_class::<arrow::Batch>()?;
     module.add_class::<parquet::Part>()?;

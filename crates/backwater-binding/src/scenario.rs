@@ -4,12 +4,13 @@ use crate::capture::Capture;
 use crate::describe::python;
 use crate::errors::{call, patiently, whole_number};
 use crate::flows;
+use crate::live::Live;
 use crate::operations;
 use crate::prototype::offer_class;
 use crate::simulation::{Begin, Saved, Simulation};
 use backwater::advise::facts_of_draft;
 use backwater::topology_view::sketch;
-use backwater::{Checked, ScenarioError};
+use backwater::{Checked, LiveOptions, ScenarioError};
 use pyo3::prelude::*;
 use pyo3::types::{PyBytes, PyDict};
 use std::path::{Path, PathBuf};
@@ -266,5 +267,23 @@ impl Scenario {
             };
             Simulation::build(&*read.resolved()?, seed, threads.max(1), capture, saved.as_ref())
         })
+    }
+
+    /// Build the network, and return a run at its start, to which messages are sent.
+    #[pyo3(signature = (seed, label, flags, directory, saved = None))]
+    fn live(
+        &self,
+        py: Python<'_>,
+        seed: Option<&Bound<'_, PyAny>>,
+        label: String,
+        flags: (bool, bool),
+        directory: Option<PathBuf>,
+        saved: Option<Vec<u8>>,
+    ) -> PyResult<Live> {
+        let seed = seed.map(|seed| whole_number(seed, "seed")).transpose()?;
+        let (keep_connections, sent) = flags;
+        let options = LiveOptions { seed, label, keep_connections, sent, directory, ..LiveOptions::default() };
+        let read = self.read();
+        patiently(py, None, move || Live::build(&read.scenario, &options, saved.as_deref()))
     }
 }

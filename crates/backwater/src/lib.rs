@@ -93,7 +93,7 @@ pub use error::{ScenarioError, Warning};
 pub use explain::{Explain, explain, keys, schema};
 pub use inputs::TableFlow;
 pub use layout::Layout;
-pub use live::{Advanced, LARGEST_MESSAGE, Live, LiveOptions, Occurred, What};
+pub use live::{Advanced, LARGEST_MESSAGE, Live, LiveOptions, Nowhere, Occurred, What};
 pub use planned::Planned;
 pub use resolved::{Resolved, ResolvedValue};
 pub use run::Run;

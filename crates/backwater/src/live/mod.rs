@@ -158,7 +158,7 @@ pub struct Live {
 }
 
 /// Takes rows that nobody reads.
-struct Nowhere;
+pub struct Nowhere;
 
 impl Sink for Nowhere {
     fn row(&mut self, _: Row<'_>) {}
