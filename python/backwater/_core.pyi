@@ -167,8 +167,8 @@ class Scenario:
     ) -> Live:
         """Build the network, and return a run at its start, to which messages are sent.
 
-        `flags`: to keep connections, and to tell when last bytes have left. `directory` is created for the
-        run as a scenario. `saved` continues a run with the same choices.
+        `flags`: to keep connections, and to tell when last bytes have left. `directory` is created
+        for the run as a scenario. `saved` continues a run with the same choices.
         """
 
 class Capture:
