@@ -9,6 +9,7 @@ pub mod bcn;
 pub mod cbfc;
 pub mod ci;
 pub mod confined;
+pub mod csig;
 pub mod dcqcn;
 pub mod dctcp;
 pub mod ecn;

@@ -27,4 +27,5 @@ crate::own::with_own! {
     prototype => crate::prototype::Prototype,
     sfc_tofino2 => crate::sfc_tofino2::SfcTofino2,
     fast_cnp => crate::fast_cnp::FastCnp,
+    csig => crate::csig::Csig,
 }

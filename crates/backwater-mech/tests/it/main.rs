@@ -5,6 +5,7 @@ mod balancing;
 mod bcn;
 mod ci;
 mod common;
+mod csig;
 mod dcqcn;
 mod deadlock;
 mod edges;

@@ -151,6 +151,7 @@ fn lists() {
         "prototype",
         "sfc_tofino2",
         "fast_cnp",
+        "csig",
     ];
     assert_eq!(names("mechanisms"), all);
     let kinds =
