@@ -37,7 +37,7 @@
 //! - checks that the sender of a message may send it
 //!
 //! # Differences
-//! - Clause 52.5 (variables, procedure, encoding) is not published. Size and class of the message are choices of this project.
+//! - We have not read clause 52.5 (variables, procedure, encoding). Size and class of the message are choices of this project.
 //! - The trigger is the length of the egress queue, whatever the ingress port. So a victim that shares only an ingress
 //!   port is not paused.
 
