@@ -54,7 +54,7 @@ def test_a_run_leaves_its_scenario(tmp_path: Path) -> None:
     with backwater.Live(backwater.parse(STAR), seed=5, directory=place) as live:
         for number in range(20):
             live.send(number % 4, (number + 1) % 4, 30_000, token=number, delay_ps=number * 500_000)
-        told = {}
+        told: dict[tuple[object, str], int] = {}
         while occurred := live.step():
             told |= {(one.token, one.what): one.at_ps for one in occurred}
         fingerprint = live.fingerprint
