@@ -28,7 +28,7 @@ def test_a_table_of_messages(command: Command, sample: Path) -> None:
     assert (said.code, said.err) == (0, "")
     lines = said.out.splitlines()
     # All except data, ACKs and foreign frames.
-    assert len(lines) == 1 + 16 + 1
+    assert len(lines) == 1 + 17 + 1
     assert lines[0].split() == ["frame", "time", "us", "interface", "kind", "from", "to", "says"]
     assert lines[1].split() == [
         *("1", "1.000000", "frames", "out", "pause"),
@@ -45,13 +45,13 @@ def test_kinds_and_most(command: Command, sample: Path) -> None:
     assert "queue pair 0x0a0b0c, PSN 16702650, 65 B" in lines[1]
     assert lines[3] == "The first 2 of 12; --most 0 prints all."
     everything = command("pcap", "show", str(sample), "--kind", "all").out.splitlines()
-    assert len(everything) == 1 + 28 + 1
+    assert len(everything) == 1 + 29 + 1
 
 
 def test_kinds_are_those_of_captures(command: Command, sample: Path) -> None:
     """`control` means the same as for making a capture, and combines with other kinds."""
     said = command("pcap", "show", str(sample), "--kind", "control")
-    assert len(said.out.splitlines()) == 1 + 16 + 1
+    assert len(said.out.splitlines()) == 1 + 17 + 1
     said = command("pcap", "show", str(sample), "--kind", "control,ack")
     assert len(said.out.splitlines()) == 1 + 21 + 1
 
@@ -94,7 +94,7 @@ def test_json_has_every_field(command: Command, sample: Path) -> None:
         "encapsulated_bytes": 48,
     }
     assert (second["ip_source"], second["fields"]["by_proxy"]) == ("fd00::5", True)
-    assert first["time_ps"] == 16_000_000
+    assert first["time_ps"] == 17_000_000
 
 
 def foreign(frames: list[tuple[bytes, int]]) -> bytes:

@@ -329,7 +329,8 @@ def test_a_frame_of_each_format(tshark: str, tmp_path: Path) -> None:
         + len(UET_CREDIT)
         + len(UET_NACK),
         "uet": len(UET_CONTROL) + len(UET_CREDIT),
-        "cnp": 2 * 5,
+        # Fast CNP is one of the three.
+        "cnp": 3 * 5,
         # One of three encapsulates nothing and has a tag.
         "cnm": 3 * len(CNM) + 2 * flow + 1,
         "cim": 3 * (len(CIM) + flow),
