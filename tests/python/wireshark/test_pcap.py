@@ -53,7 +53,7 @@ def test_kinds_are_those_of_captures(command: Command, sample: Path) -> None:
     said = command("pcap", "show", str(sample), "--kind", "control")
     assert len(said.out.splitlines()) == 1 + 17 + 1
     said = command("pcap", "show", str(sample), "--kind", "control,ack")
-    assert len(said.out.splitlines()) == 1 + 21 + 1
+    assert len(said.out.splitlines()) == 1 + 22 + 1
 
 
 def test_other_numbers(command: Command, tmp_path: Path) -> None:
