@@ -23,7 +23,7 @@
 //!     if occurred.is_empty() {
 //!         break;
 //!     }
-//!     times.extend(occurred.iter().map(|one| (one.what, one.token, live.now())));
+//!     times.extend(occurred.iter().map(|one| (one.what, one.token, one.at)));
 //! }
 //! // 1 MB at 100 Gb/s takes 80 us, and its headers a little more.
 //! assert!(matches!(times[..], [(What::Delivered, 7, last), (What::Acknowledged, 7, ack)] if last > Time::us(80) && last < ack));
