@@ -21,7 +21,7 @@ import polars as pl
 
 from backwater.exporting.lanes import Lanes
 from backwater.exporting.network import PS_PER_NS
-from backwater.exporting.rows import IN_ORDER, counted, frame, ordered
+from backwater.exporting.rows import IN_ORDER, counted, frame, ordered, rows
 from backwater.numbers.units import time_ps
 
 if TYPE_CHECKING:
@@ -93,15 +93,14 @@ class _Trace:
         return tid
 
     def span(
-        self,
-        process: str,
-        track: str,
-        name: str,
-        ends: tuple[int, int | None],
-        args: dict[str, Any],
+        self, place: tuple[str, str], name: str, row: dict[str, Any], shown: Iterable[str]
     ) -> None:
-        """Write a span; one without an end lasts until the run's."""
-        start_ps, end_ps = ends
+        """Write a span from `start_ps` to `end_ps` of a row; without an end, to that of the run.
+
+        `place` is its process and its track, `shown` the columns that are its arguments.
+        """
+        process, track = place
+        start_ps, end_ps = row["start_ps"], row["end_ps"]
         if end_ps is None:
             self.cut += 1
         begin = start_ps // PS_PER_NS
@@ -115,7 +114,7 @@ class _Trace:
             tid=self.track(pid, track, lane),
             ts=begin / NS_PER_US,
             dur=(end - begin) / NS_PER_US,
-            args={"start_ps": start_ps, "end_ps": end_ps, **args},
+            args={one: row[one] for one in ("start_ps", "end_ps", *shown)},
         )
 
     def count(self, process: str, name: str, at_ps: int, value: int) -> None:
@@ -128,30 +127,28 @@ def _rows(run: Run, table: str, by: Iterable[str]) -> Iterable[dict[str, Any]]:
     return ordered(frame(run, table), list(by))
 
 
-def _args(row: dict[str, Any], *names: str) -> dict[str, Any]:
-    return {name: row[name] for name in names}
+JOB = ("ranks", "rounds", "complete_rounds")
+ROUND = ("last_flow", "last_compute")
+COLLECTIVE = ("kind", "algorithm", "round", "communicator", "ranks", "bytes")
+COLLECTIVE += ("algbw_bps", "busbw_bps", "bound_ps")
+TRANSFER = ("flow_id", "step", "round", "communicator", "phase", "src", "dst")
+TRANSFER += ("bytes", "after_flow", "after_compute")
+FLOW = ("flow_id", "class", "bytes", "received", "slowdown", "marked")
+FLOW += ("retransmitted", "timeouts", "state", "waits_for")
+PAUSE = ("node", "port", "cause", "asked_ps", "ingress_bytes", "behind_peer")
 
 
 def _jobs(run: Run, trace: _Trace) -> None:
     """Write each instance of a job with its rounds, its collectives, and the transfers of ranks."""
     for row in _rows(run, "jobs", ("start_ps", "job", "instance")):
-        told = _args(row, "ranks", "rounds", "complete_rounds")
-        trace.span(_job(row), "job", row["job"], (row["start_ps"], row["end_ps"]), told)
+        trace.span((_job(row), "job"), row["job"], row, JOB)
     for row in _rows(run, "rounds", ("start_ps", "job", "instance", "round")):
-        told = _args(row, "last_flow", "last_compute")
-        name = f"round {row['round']}"
-        trace.span(_job(row), "rounds", name, (row["start_ps"], row["end_ps"]), told)
+        trace.span((_job(row), "rounds"), f"round {row['round']}", row, ROUND)
     for row in _rows(run, "collectives", ("start_ps", "job", "instance", "round", "communicator")):
-        told = _args(row, "kind", "algorithm", "round", "communicator", "ranks", "bytes")
-        told |= _args(row, "algbw_bps", "busbw_bps", "bound_ps")
-        ends = (row["start_ps"], row["end_ps"])
-        trace.span(_job(row), f"step {row['step']}", row["kind"], ends, told)
+        trace.span((_job(row), f"step {row['step']}"), row["kind"], row, COLLECTIVE)
     for row in _rows(run, "transfers", IN_ORDER):
-        told = _args(row, "flow_id", "step", "round", "communicator", "phase", "src", "dst")
-        told |= _args(row, "bytes", "after_flow", "after_compute")
-        name = f"{row['step']} to {row['dst_rank']}"
-        ends = (row["start_ps"], row["end_ps"])
-        trace.span(_job(row), f"rank {row['src_rank']} sends", name, ends, told)
+        place = _job(row), f"rank {row['src_rank']} sends"
+        trace.span(place, f"{row['step']} to {row['dst_rank']}", row, TRANSFER)
 
 
 def _job(row: dict[str, Any]) -> str:
@@ -163,48 +160,50 @@ def _flows(run: Run, trace: _Trace) -> None:
     of_jobs = frame(run, "collectives").select("job", "step").unique().collect()
     groups = [f"{job}/{step}" for job, step in of_jobs.rows()]
     own = frame(run, "flows").filter(~pl.col("group").is_in(groups))
-    for row in ordered(own, IN_ORDER):
-        took = row["fct_last_byte_ps"]
-        ends = (row["start_ps"], None if took is None else row["start_ps"] + took)
-        told = _args(row, "flow_id", "class", "bytes", "received", "slowdown", "marked")
-        told |= _args(row, "retransmitted", "timeouts", "state", "waits_for")
-        name = f"{row['group']} to h{row['dst']}"
-        trace.span("flows, by sender", f"h{row['src']}", name, ends, told)
+    ended = own.with_columns(end_ps=pl.col("start_ps") + pl.col("fct_last_byte_ps"))
+    for row in ordered(ended, IN_ORDER):
+        place = "flows, by sender", f"h{row['src']}"
+        trace.span(place, f"{row['group']} to h{row['dst']}", row, FLOW)
 
 
 def _pauses(run: Run, trace: _Trace) -> None:
     """Write each pause at the port that was paused."""
     for row in _rows(run, "pauses", ("start_ps", "peer", "peer_port", "class")):
         name = "link" if row["class"] is None else f"class {row['class']}"
-        told = _args(row, "node", "port", "cause", "asked_ps", "ingress_bytes", "behind_peer")
-        track = f"{row['peer']} port {row['peer_port']}"
-        trace.span("paused ports", track, name, (row["start_ps"], row["end_ps"]), told)
+        place = "paused ports", f"{row['peer']} port {row['peer_port']}"
+        trace.span(place, name, row, PAUSE)
 
 
 def _control(run: Run, trace: _Trace) -> None:
     """Write each control message at the node that sent it."""
-    for row in _rows(run, "control", ("time_ps",)):
+    shown = ("time_ps", "port", "class", "to", "value")
+    # The table is in the order of time.
+    for node, kind, *values in rows(run, "control", ("node", "kind", *shown)):
         pid = trace.process("control messages, by sender")
-        told = _args(row, "time_ps", "port", "class", "to", "value")
-        tid = trace.track(pid, row["node"])
-        ts = row["time_ps"] // PS_PER_NS / NS_PER_US
-        trace.event("i", row["kind"], pid, tid=tid, ts=ts, s="t", args=told)
+        tid = trace.track(pid, node)
+        args = dict(zip(shown, values, strict=True))
+        ts = args["time_ps"] // PS_PER_NS / NS_PER_US
+        trace.event("i", kind, pid, tid=tid, ts=ts, s="t", args=args)
 
 
 def _samples(run: Run, trace: _Trace) -> None:
     """Write each series of samples as a counter, with the zeros that have no rows."""
     interval = time_ps(run.scenario.get("output", {}).get("interval", "0 s"))
     last: dict[tuple[str, str], int] = {}
-    for row in _rows(run, "series", ("time_ps",)):
-        quantity, at = row["quantity"], row["time_ps"]
-        at_what = [name for name in ("port", "queue", "flow") if row[name] is not None]
-        name = " ".join([quantity, *(f"{one} {row[one]}" for one in at_what)])
-        key = (f"samples of {row['node']}", name)
+    of = ("port", "queue", "flow")
+    # The table is in the order of time.
+    for at, node, quantity, value, *numbers in rows(
+        run, "series", ("time_ps", "node", "quantity", "value", *of)
+    ):
+        known = [
+            f"{one} {number}" for one, number in zip(of, numbers, strict=True) if number is not None
+        ]
+        key = (f"samples of {node}", " ".join([quantity, *known]))
         if quantity not in LASTING:
             before = last.get(key)
             if before is not None and before + interval < at:
                 trace.count(*key, before + interval, 0)
             last[key] = at
-        trace.count(*key, at, row["value"])
+        trace.count(*key, at, value)
     for key, at in last.items():
         trace.count(*key, at + interval, 0)
