@@ -150,21 +150,19 @@ impl Live {
         let run = self.lock(py)?;
         let name = |node: u32| run.live.graph().nodes.get(node as usize).map_or("", |node| node.name.as_str());
         let mut links = Vec::new();
-        for node in 0..run.live.graph().nodes.len() as u32 {
-            for row in (0..u16::MAX).map_while(|port| run.live.port(node, port)) {
-                let link = PyDict::new(py);
-                link.set_item("node", name(row.node.0))?;
-                link.set_item("port", row.port.0)?;
-                link.set_item("peer", name(row.peer.0))?;
-                link.set_item("rate_bps", row.rate_bps)?;
-                link.set_item("tx_frames", row.stats.tx_frames)?;
-                link.set_item("tx_bytes", row.stats.tx_bytes)?;
-                link.set_item("marked_frames", row.stats.marked_frames)?;
-                link.set_item("drop_frames", row.stats.drop_frames)?;
-                link.set_item("paused_ps", row.stats.paused_ps)?;
-                link.set_item("max_egress_bytes", row.stats.max_egress_bytes)?;
-                links.push(link);
-            }
+        for row in run.live.ports() {
+            let link = PyDict::new(py);
+            link.set_item("node", name(row.node.0))?;
+            link.set_item("port", row.port.0)?;
+            link.set_item("peer", name(row.peer.0))?;
+            link.set_item("rate_bps", row.rate_bps)?;
+            link.set_item("tx_frames", row.stats.tx_frames)?;
+            link.set_item("tx_bytes", row.stats.tx_bytes)?;
+            link.set_item("marked_frames", row.stats.marked_frames)?;
+            link.set_item("drop_frames", row.stats.drop_frames)?;
+            link.set_item("paused_ps", row.stats.paused_ps)?;
+            link.set_item("max_egress_bytes", row.stats.max_egress_bytes)?;
+            links.push(link);
         }
         Ok(links)
     }

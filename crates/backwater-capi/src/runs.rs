@@ -37,10 +37,7 @@ fn runs() -> MutexGuard<'static, Option<Runs>> {
 
 /// Adds a run. Returns its number.
 pub fn add(live: Live) -> u64 {
-    let nodes = live.graph().nodes.len() as u32;
-    let of_node = |node: u32| (0..u16::MAX).map(move |port| (node, port));
-    let ports = (0..nodes).flat_map(|node| of_node(node).take_while(|(node, port)| live.port(*node, *port).is_some()));
-    let ports = ports.collect();
+    let ports = live.ports().map(|row| (row.node.0, row.port.0)).collect();
     let mut runs = runs();
     let runs = runs.get_or_insert_default();
     runs.last += 1;

@@ -124,7 +124,7 @@ pub(crate) fn mechanism(name: &str) -> Result<&'static str, ScenarioError> {
         let error = ScenarioError::new(format!("`{name}` is no mechanism")).file(format!("--with {name}"));
         let near = nearest(name, names()).map_or_else(String::new, |near| format!("did you mean `{near}`? "));
         let hint = format!("{near}there are: {}", names().collect::<Vec<_>>().join(", "));
-        ScenarioError { value: Some(name.to_owned()), ..error }.hint(hint)
+        error.value(name).hint(hint)
     })
 }
 

@@ -41,6 +41,12 @@ impl ScenarioError {
         self
     }
 
+    /// About a value.
+    pub fn value(mut self, value: impl Into<String>) -> ScenarioError {
+        self.value = Some(value.into());
+        self
+    }
+
     /// About a key.
     pub fn key(mut self, key: impl Into<String>) -> ScenarioError {
         self.key = Some(key.into());

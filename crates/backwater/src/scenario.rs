@@ -90,7 +90,7 @@ impl Scenario {
                 (None, _) => format!("there are: {}", names.join(", ")),
             };
             let error = ScenarioError::new(format!("there is no variant `{name}`")).file(self.source.name());
-            return Err(ScenarioError { value: Some(name.into()), ..error }.key("variant").hint(hint));
+            return Err(error.value(name).key("variant").hint(hint));
         };
         variant.as_ref().map_err(ScenarioError::clone)?;
         self.changed(|changes| changes.variants.push(name.to_owned()))

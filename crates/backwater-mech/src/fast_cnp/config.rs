@@ -6,10 +6,10 @@ use backwater_net::prelude::*;
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
-/// Whom a congested switch tells.
+/// Whom a congested switch notifies.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 #[serde(rename_all = "kebab-case")]
-pub enum Told {
+pub enum Notify {
     /// The sender, by a Fast CNP.
     Sender,
     /// The sender's switch, which sends it a usual CNP.
@@ -26,12 +26,12 @@ pub struct Params {
         source = "draft-xiao-rtgwg-rocev2-fast-cnp-05 has a threshold; the value is the operator's"
     )]
     pub threshold: Bytes,
-    /// Node that a congested switch tells: the `sender` itself, by a Fast CNP; or its `proxy`, the sender's switch, which sends it a usual CNP.
+    /// Node that a congested switch notifies: the `sender` itself, by a Fast CNP; or its `proxy`, the sender's switch, which sends it a usual CNP.
     #[param(
-        default = Told::Sender,
+        default = Notify::Sender,
         source = "draft-xiao-rtgwg-rocev2-fast-cnp-05: the sender; draft-xiao-rtgwg-proxy-congestion-notification-03: a proxy"
     )]
-    pub told: Told,
+    pub notify: Notify,
     /// Least time between two notifications of a switch for one flow.
     #[param(
         symbol = "N", default = Time::us(50), range = Time::ZERO..,
@@ -61,7 +61,7 @@ pub struct Params {
 
 /// Returns its effects on others and its needs.
 pub(super) fn profile(params: &Params) -> Profile {
-    let by_proxy = params.told == Told::Proxy;
+    let by_proxy = params.notify == Notify::Proxy;
     Profile {
         needs: Needs { heeded: true, ..Needs::default() },
         notifies: true,
@@ -88,8 +88,8 @@ pub(super) fn check(params: &Params, cx: &CheckCx<'_>) -> Vec<Finding> {
 
 /// Parameters that these settings leave without effect.
 pub(super) fn ineffective(params: &Params) -> Vec<Ineffective> {
-    match params.told {
-        Told::Sender => Ineffective::all(&["cnp_size"], "told", "told = \"proxy\""),
-        Told::Proxy => Vec::new(),
+    match params.notify {
+        Notify::Sender => Ineffective::all(&["cnp_size"], "notify", "notify = \"proxy\""),
+        Notify::Proxy => Vec::new(),
     }
 }

@@ -3,7 +3,7 @@
 //!
 //! A congested switch itself sends the congestion notification packet of RoCEv2 to the sender of a packet. It does not
 //! mark the packet and wait for the receiver. The sender reacts as to a CNP of the receiver. Where a sender does not
-//! know the format, the switch tells a proxy on the path to it, which sends it a usual CNP.
+//! know the format, the switch notifies a proxy on the path to it, which sends it a usual CNP.
 //!
 //! ```text
 //! congested network node, as a data packet p joins egress queue e:
@@ -26,7 +26,7 @@
 //! - telemetry in a Fast CNP (the option with IOAM trace data), and a change of path by the address of its switch
 //! - limits to all Fast CNPs of a switch together, and filters by address at the border of a domain
 //! - the format of the notification, which we cannot read: a capture has a Fast CNP in its place
-//! - how a switch learns which senders know the format, or their proxies: `told` states it
+//! - how a switch learns which senders know the format, or their proxies: `notify` states it
 //! - how a proxy learns the sender's queue pair
 //! - the time that a proxy needs to translate, beyond the switch's latency
 //!
@@ -46,7 +46,7 @@ mod wire;
 use backwater_net::address;
 use backwater_net::prelude::*;
 use backwater_wire::roce::{Bth, Cnp};
-pub use config::{Params, Told};
+pub use config::{Notify, Params};
 use std::any::TypeId;
 use std::collections::BTreeMap;
 use wire::Notification;
@@ -127,13 +127,13 @@ impl NetworkNode {
         self.sent += 1;
         let cnp = Cnp { destination: address::queue_pair(pkt.flow), p_key: Bth::DEFAULT_PARTITION };
         let (class, size) = (Class(self.params.message_class), self.params.size.0 as u32);
-        match self.params.told {
-            Told::Sender => cx.route(source, class, wire::fast_cnp(pkt.flow, cnp, size)),
+        match self.params.notify {
+            Notify::Sender => cx.route(source, class, wire::fast_cnp(pkt.flow, cnp, size)),
             // draft-xiao-rtgwg-proxy-congestion-notification-03: the node sends the notification to the proxy.
-            Told::Proxy if cx.attached(source).is_none() => {
+            Notify::Proxy if cx.attached(source).is_none() => {
                 cx.route(source, class, Notification::of(cnp).frame(pkt.flow, size));
             }
-            Told::Proxy => self.translate(cx, source, pkt.flow, Notification::of(cnp)),
+            Notify::Proxy => self.translate(cx, source, pkt.flow, Notification::of(cnp)),
         }
     }
 

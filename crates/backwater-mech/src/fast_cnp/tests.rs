@@ -16,7 +16,7 @@ struct At {
 fn params() -> Params {
     Params {
         threshold: Bytes(100 * KB),
-        told: Told::Sender,
+        notify: Notify::Sender,
         interval: Time::us(50),
         classes: None,
         message_class: 6,
@@ -103,7 +103,7 @@ fn only_the_classes_given_notify() {
 /// Host 9 is at another switch, host 0 at this one.
 #[test]
 fn the_proxy_is_the_senders_switch() {
-    let mut at = At::new(&Params { told: Told::Proxy, ..params() });
+    let mut at = At::new(&Params { notify: Notify::Proxy, ..params() });
     assert_eq!(at.joins(0, 9, 1, C3, 200 * KB), [(9, 6, NOTIFICATION, 122)]);
     assert_eq!(at.joins(0, 0, 2, C3, 200 * KB), [(0, 6, "cnp", 78)], "this switch is the proxy");
 }

@@ -6,7 +6,7 @@
 
 use crate::common::{Bench, On, network, step};
 use backwater_engine::Time;
-use backwater_mech::fast_cnp::{FAST_CNP, NOTIFICATION, Params, Told};
+use backwater_mech::fast_cnp::{FAST_CNP, NOTIFICATION, Notify, Params};
 use backwater_mech::registry::Config;
 use backwater_mech::stack::Scoped;
 use backwater_mech::{dcqcn, ecn};
@@ -46,10 +46,10 @@ fn line(bytes: u64, mechanisms: Config) -> Bench {
     bench
 }
 
-fn params(told: Told) -> Params {
+fn params(notify: Notify) -> Params {
     Params {
         threshold: Bytes(3 * 4064),
-        told,
+        notify,
         interval: Time::us(50),
         classes: None,
         message_class: 6,
@@ -79,7 +79,7 @@ fn told(frames: &[FrameRow]) -> (&'static str, Time) {
 
 #[test]
 fn the_sender_learns_a_path_back_after_the_packet_joined() {
-    let bench = line(400_000, on(params(Told::Sender)).dcqcn(dcqcn::Params::default()));
+    let bench = line(400_000, on(params(Notify::Sender)).dcqcn(dcqcn::Params::default()));
     let way = times(2, L + wire(122, 200) + D);
     assert_eq!(told(&at_sender(&bench)), (FAST_CNP, congested() + way));
 }
@@ -87,7 +87,7 @@ fn the_sender_learns_a_path_back_after_the_packet_joined() {
 /// A switch latency passes at the congested switch and at the proxy, as on the path of a Fast CNP, and the CNP is 44 B shorter.
 #[test]
 fn a_proxy_costs_no_more_than_the_length_of_the_two_messages() {
-    let bench = line(400_000, on(params(Told::Proxy)).dcqcn(dcqcn::Params::default()));
+    let bench = line(400_000, on(params(Notify::Proxy)).dcqcn(dcqcn::Params::default()));
     let way = L + wire(122, 200) + D + L + wire(78, 200) + D;
     let frames = at_sender(&bench);
     assert_eq!(told(&frames), ("cnp", congested() + way));
@@ -108,14 +108,14 @@ fn a_mark_takes_the_wait_in_the_queue_and_the_path_there_and_back() {
 /// last of them.
 #[test]
 fn the_rate_is_halved_from_the_frame_on_that_is_waiting() {
-    for told_by in [Told::Sender, Told::Proxy] {
-        let bench = line(400_000, on(params(told_by)).dcqcn(dcqcn::Params::default()));
+    for notify in [Notify::Sender, Notify::Proxy] {
+        let bench = line(400_000, on(params(notify)).dcqcn(dcqcn::Params::default()));
         let frames = at_sender(&bench);
         let (_, when) = told(&frames);
         let sent: Vec<Time> = frames.iter().filter(|row| row.outbound).map(|row| row.time).collect();
         let before = when.0 / T.0 + 1;
         let expected: Vec<Time> = (1..=before).map(|k| times(k, T)).chain([times(before + 2, T)]).collect();
-        assert_eq!(sent[..expected.len()], expected, "{told_by:?}");
+        assert_eq!(sent[..expected.len()], expected, "{notify:?}");
     }
 }
 
@@ -124,8 +124,8 @@ fn the_rate_is_halved_from_the_frame_on_that_is_waiting() {
 #[test]
 fn one_message_for_a_flow_and_interval() {
     for (interval, each) in [(Time::ZERO, 1), (times(10, T), 10), (times(10, T) + Time(1), 11)] {
-        for (told_by, kinds) in [(Told::Sender, [FAST_CNP].as_slice()), (Told::Proxy, &[NOTIFICATION, "cnp"])] {
-            let bench = line(400_000, on(Params { interval, ..params(told_by) }));
+        for (notify, kinds) in [(Notify::Sender, [FAST_CNP].as_slice()), (Notify::Proxy, &[NOTIFICATION, "cnp"])] {
+            let bench = line(400_000, on(Params { interval, ..params(notify) }));
             let out = bench.run();
             for kind in kinds {
                 let sent = out.rows.control.iter().filter(|row| row.kind == *kind).count();
@@ -139,7 +139,7 @@ fn one_message_for_a_flow_and_interval() {
 #[test]
 fn below_the_threshold_nothing_changes() {
     let idle = line(400_000, Config::default().dcqcn(dcqcn::Params::default())).run();
-    let high = Params { threshold: Bytes(1 << 30), ..params(Told::Sender) };
+    let high = Params { threshold: Bytes(1 << 30), ..params(Notify::Sender) };
     let out = line(400_000, on(high).dcqcn(dcqcn::Params::default())).run();
     assert_eq!((out.fingerprint, out.rows.control.len()), (idle.fingerprint, 0));
 }

@@ -8,7 +8,7 @@
 //!
 //! So a run whose messages are known beforehand equals the run of their flow table, and no thread but the caller's decides on an order.
 
-use crate::model::packet::HostId;
+use crate::model::packet::{Class, HostId};
 use crate::record::Rows;
 use crate::workload::flow_spec::FlowSpec;
 use crate::workload::{Dependent, Due, FlowSource, Group, Moment, Rounds};
@@ -27,8 +27,8 @@ pub struct Message {
     pub dst: HostId,
     /// \[bytes\] Payload.
     pub bytes: u64,
-    /// Class of its data; `None`: the group's.
-    pub class: Option<u8>,
+    /// Class of its data.
+    pub class: Class,
     /// When it starts, not before the time of the run.
     pub start: Time,
     /// The caller's name for it, of any meaning.
@@ -136,7 +136,7 @@ impl Caller {
             dst: message.dst,
             bytes: message.bytes,
             start: message.start,
-            class: message.class.map_or(self.group.class, crate::model::packet::Class),
+            class: message.class,
             ect: self.group.ect,
             path: None,
             ack_path: None,
@@ -233,7 +233,6 @@ impl FlowSource for Reserved {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::model::packet::Class;
 
     const ALL: Wanted = Wanted { sent: true, delivered: true, acknowledged: true };
 
@@ -242,7 +241,7 @@ mod tests {
     }
 
     fn message(token: u64, start: u64) -> Message {
-        Message { src: HostId(0), dst: HostId(1), bytes: 10, class: None, start: Time(start), token }
+        Message { src: HostId(0), dst: HostId(1), bytes: 10, class: Class(3), start: Time(start), token }
     }
 
     fn told(caller: &mut Caller) -> Vec<(u64, u64, Moment)> {

@@ -70,7 +70,7 @@ impl Options {
         let ports = if at.len() == 1 { "1 port".to_owned() } else { format!("{} ports", at.len()) };
         let hint = format!("the names of {ports} and a frame take {least} B; leave it out for no bound");
         let error = ScenarioError::new(format!("`{limit}` has no room for a frame")).key("capture.limit").hint(hint);
-        Err(ScenarioError { value: Some(limit.to_string()), ..error })
+        Err(error.value(limit.to_string()))
     }
 }
 
@@ -83,7 +83,7 @@ fn size(key: &str, text: &str, least: u64, most: u64) -> Result<Bytes, ScenarioE
         Err(error) => (error.reason, error.hint),
     };
     let error = ScenarioError::new(reason).key(key).hint(hint);
-    Err(ScenarioError { value: Some(text.to_owned()), ..error })
+    Err(error.value(text))
 }
 
 /// The counts of a capture.

@@ -61,7 +61,7 @@ fn unknown(graph: &Graph, part: &str, ends: &[Vec<PortEnd>]) -> ScenarioError {
         }
     };
     let error = ScenarioError::new(format!("`{part}` names no port")).key("capture.ports").hint(hint);
-    ScenarioError { value: Some(part.to_owned()), ..error }
+    error.value(part)
 }
 
 /// Words for [`Filter::kinds`]: values of `Message::name` of the capture for frames of a run, and `control` for everything but data and its
@@ -92,7 +92,7 @@ impl Filter {
         for class in classes {
             if !(0..CLASSES as i64).contains(class) {
                 let error = ScenarioError::new(format!("{class} is no class")).key("capture.class").hint("0 to 7");
-                return Err(ScenarioError { value: Some(class.to_string()), ..error });
+                return Err(error.value(class.to_string()));
             }
             filter.classes |= 1 << class;
         }
@@ -133,5 +133,5 @@ fn unknown_kind(kind: &str) -> ScenarioError {
     let form = format!("kinds of frames: {}", KINDS.join(", "));
     let hint = nearest(kind, KINDS).map_or(form.clone(), |near| format!("did you mean `{near}`? {form}"));
     let error = ScenarioError::new(format!("`{kind}` is no kind of frame")).key("capture.kind").hint(hint);
-    ScenarioError { value: Some(kind.to_owned()), ..error }
+    error.value(kind)
 }

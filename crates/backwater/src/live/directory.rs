@@ -51,9 +51,8 @@ impl Directory {
 
     /// A message has been sent.
     pub fn message(&mut self, number: u64, message: &Message) -> Result<(), ScenarioError> {
-        let Message { src, dst, bytes, start, .. } = message;
-        let class = message.class.unwrap_or(3);
-        writeln!(self.messages, "{number},{},{},{bytes},{},{class}", src.0, dst.0, start.as_ps())
+        let Message { src, dst, bytes, start, class, .. } = message;
+        writeln!(self.messages, "{number},{},{},{bytes},{},{}", src.0, dst.0, start.as_ps(), class.0)
             .map_err(|error| unwritten(&self.path, &error))
     }
 

@@ -46,7 +46,7 @@ use backwater_engine::Time;
 use backwater_mech::registry::Config;
 use backwater_mech::stage;
 use backwater_net::Parallel;
-use backwater_net::packet::{CLASSES, HostId, NodeId, Port};
+use backwater_net::packet::{CLASSES, Class, HostId, NodeId, Port};
 use backwater_net::record::{Broken, PortRow, Progress, Row, Rows, Sink};
 use backwater_net::topology::Graph;
 use backwater_net::workload::Moment;
@@ -260,14 +260,13 @@ impl Live {
         self.goes_on()?;
         self.ends(src, dst)?;
         if !(1..=LARGEST_MESSAGE).contains(&bytes) {
-            let reason = "a message has 1 B to 2^60 B";
-            let error = ScenarioError { value: Some(bytes.to_string()), ..ScenarioError::new(reason) };
-            return Err(error.key("bytes").hint("send 1 B for a mere signal, and larger ones in parts"));
+            let error = ScenarioError::new("a message has 1 B to 2^60 B").key("bytes").value(bytes.to_string());
+            return Err(error.hint("send 1 B for a mere signal, and larger ones in parts"));
         }
         let class = class.unwrap_or(3);
         self.class(class)?;
         let start = self.later(delay, "delay")?;
-        let message = Message { src: HostId(src), dst: HostId(dst), bytes, class: Some(class), start, token };
+        let message = Message { src: HostId(src), dst: HostId(dst), bytes, class: Class(class), start, token };
         let number = stage::send(&mut self.network, message).unwrap_or_default();
         if let Some(directory) = &mut self.directory {
             directory.message(number, &message)?;
@@ -281,11 +280,7 @@ impl Live {
     /// A time before [`Live::now`], or a run that has ended.
     pub fn timer(&mut self, at: Time, token: u64) -> Result<(), ScenarioError> {
         self.goes_on()?;
-        if at < self.now {
-            let reason = format!("{at} has passed, it is {}", self.now);
-            let error = ScenarioError { value: Some(at.to_string()), ..ScenarioError::new(reason) };
-            return Err(error.key("at").hint("a timer is due now or later"));
-        }
+        self.has_not_passed(at, "at", "a timer is due now or later")?;
         self.timers.insert((at, self.timers_set), token);
         self.timers_set += 1;
         Ok(())
@@ -321,11 +316,7 @@ impl Live {
     pub fn advance(&mut self, until: Time, budget: u64, sink: &mut dyn Sink) -> Result<Advanced, ScenarioError> {
         self.occurred.clear();
         self.goes_on()?;
-        if until < self.now {
-            let reason = format!("{until} has passed, it is {}", self.now);
-            let error = ScenarioError { value: Some(until.to_string()), ..ScenarioError::new(reason) };
-            return Err(error.key("until").hint("time only goes on"));
-        }
+        self.has_not_passed(until, "until", "time only goes on")?;
         let timer = self.timers.first_key_value().map_or(Time::NEVER, |((at, _), _)| *at);
         let target = until.min(timer);
         match stage::run_for_caller(&mut self.network, target, budget, sink) {
@@ -371,6 +362,12 @@ impl Live {
     /// The totals of a port of a node until now, by their numbers in [`Live::graph`]; `None`: there is no such port.
     pub fn port(&self, node: u32, port: u16) -> Option<PortRow> {
         stage::port_row(&self.network, NodeId(node), Port(port))
+    }
+
+    /// The same of every port, by node and port: both directions of every link.
+    pub fn ports(&self) -> impl Iterator<Item = PortRow> + '_ {
+        let of_node = move |node: u32| (0..u16::MAX).map_while(move |port| self.port(node, port));
+        (0..self.graph().nodes.len() as u32).flat_map(of_node)
     }
 
     /// Totals of the run so far. It looks at every port.
@@ -434,9 +431,8 @@ impl Live {
         let index = &self.checked.layout().index;
         for (key, host) in [("src", src), ("dst", dst)] {
             if host >= index.hosts() {
-                let reason = format!("there is no host {host}");
-                let error = ScenarioError { value: Some(host.to_string()), ..ScenarioError::new(reason) };
-                return Err(error.key(key).hint(format!("hosts are 0 to {}", index.hosts().saturating_sub(1))));
+                let error = ScenarioError::new(format!("there is no host {host}")).key(key).value(host.to_string());
+                return Err(error.hint(format!("hosts are 0 to {}", index.hosts().saturating_sub(1))));
             }
         }
         if src == dst {
@@ -453,12 +449,20 @@ impl Live {
     /// Checks a class, once for all its messages.
     fn class(&mut self, class: u8) -> Result<(), ScenarioError> {
         if usize::from(class) >= CLASSES {
-            let error =
-                ScenarioError { value: Some(class.to_string()), ..ScenarioError::new("there is no such class") };
-            return Err(error.key("class").hint("classes are 0 to 7"));
+            let error = ScenarioError::new("there is no such class").key("class").value(class.to_string());
+            return Err(error.hint("classes are 0 to 7"));
         }
         let planned = &self.checked.planned;
         self.classes.entry(class).or_insert_with(|| allowed(planned, BTreeSet::from([class]))).clone()
+    }
+
+    /// Checks a time that the caller names.
+    fn has_not_passed(&self, at: Time, key: &str, hint: &str) -> Result<(), ScenarioError> {
+        if at < self.now {
+            let error = ScenarioError::new(format!("{at} has passed, it is {}", self.now)).key(key);
+            return Err(error.value(at.to_string()).hint(hint));
+        }
+        Ok(())
     }
 
     /// The time after a delay.

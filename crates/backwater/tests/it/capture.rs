@@ -176,7 +176,7 @@ fn a_fast_cnp_names_the_receiver_and_its_queue_pair() {
     let flows = "[fast_cnp]\nthreshold = \"3 KB\"\n[dcqcn]\nrai = \"100 Mb/s\"\n\
                  [[flow]]\nfrom = [1, 2]\nto = 0\nsize = \"100 KB\"\n";
     for (told, length) in [("sender", 122 - 4), ("proxy", 78 - 4)] {
-        let scenario = scenario(&format!("{STAR}{flows}")).with_set("fast_cnp.told", told).unwrap();
+        let scenario = scenario(&format!("{STAR}{flows}")).with_set("fast_cnp.notify", told).unwrap();
         let (seen, rows) = run(&scenario, &all(&["cnp", "data"]));
         let queue_pair = |host: u8| {
             seen.iter().filter(|s| s.octets[11] == host).find_map(|s| match s.frame().message {
