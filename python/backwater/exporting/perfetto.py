@@ -129,13 +129,43 @@ def _rows(run: Run, table: str, by: Iterable[str]) -> Iterable[dict[str, Any]]:
 
 JOB = ("ranks", "rounds", "complete_rounds")
 ROUND = ("last_flow", "last_compute")
-COLLECTIVE = ("kind", "algorithm", "round", "communicator", "ranks", "bytes")
-COLLECTIVE += ("algbw_bps", "busbw_bps", "bound_ps")
-TRANSFER = ("flow_id", "step", "round", "communicator", "phase", "src", "dst")
-TRANSFER += ("bytes", "after_flow", "after_compute")
-FLOW = ("flow_id", "class", "bytes", "received", "slowdown", "marked")
-FLOW += ("retransmitted", "timeouts", "state", "waits_for")
+COLLECTIVE = (
+    "kind",
+    "algorithm",
+    "round",
+    "communicator",
+    "ranks",
+    "bytes",
+    "algbw_bps",
+    "busbw_bps",
+    "bound_ps",
+)
+TRANSFER = (
+    "flow_id",
+    "step",
+    "round",
+    "communicator",
+    "phase",
+    "src",
+    "dst",
+    "bytes",
+    "after_flow",
+    "after_compute",
+)
+FLOW = (
+    "flow_id",
+    "class",
+    "bytes",
+    "received",
+    "slowdown",
+    "marked",
+    "retransmitted",
+    "timeouts",
+    "state",
+    "waits_for",
+)
 PAUSE = ("node", "port", "cause", "asked_ps", "ingress_bytes", "behind_peer")
+"""Columns that are arguments of a span, for each kind of span."""
 
 
 def _jobs(run: Run, trace: _Trace) -> None:
