@@ -25,7 +25,7 @@ from backwater.exporting.rows import IN_ORDER, counted, frame, ordered, rows
 from backwater.numbers.units import time_ps
 
 if TYPE_CHECKING:
-    from collections.abc import Iterable
+    from collections.abc import Iterable, Sequence
 
     from backwater.exporting import Options
     from backwater.exporting.place import Place
@@ -123,8 +123,8 @@ class _Trace:
         self.event("C", name, self.process(process), ts=ts, args={"value": value})
 
 
-def _rows(run: Run, table: str, by: Iterable[str]) -> Iterable[dict[str, Any]]:
-    return ordered(frame(run, table), list(by))
+def _rows(run: Run, table: str, by: Sequence[str]) -> Iterable[dict[str, Any]]:
+    return ordered(frame(run, table), by)
 
 
 JOB = ("ranks", "rounds", "complete_rounds")
