@@ -35,6 +35,7 @@
 mod declaration;
 mod expand;
 mod hooks;
+mod mechanism;
 mod state;
 mod table;
 
@@ -136,5 +137,15 @@ pub fn hooks(arguments: TokenStream, item: TokenStream) -> TokenStream {
             Err(syn::Error::new_spanned(other, belongs))
         }
     });
+    expanded.unwrap_or_else(syn::Error::into_compile_error).into()
+}
+
+/// Completes an `impl Mechanism`: a side that it does not name is absent, `Shared` is nothing, and `Params` is the
+/// type of that name. (Rust has no defaults for types of a trait.)
+#[proc_macro_attribute]
+pub fn mechanism(arguments: TokenStream, item: TokenStream) -> TokenStream {
+    let expanded = syn::parse::<syn::parse::Nothing>(arguments)
+        .and_then(|_| syn::parse::<syn::ItemImpl>(item))
+        .map(mechanism::complete);
     expanded.unwrap_or_else(syn::Error::into_compile_error).into()
 }

@@ -25,7 +25,7 @@
 
 use backwater_derive::parameters;
 use backwater_engine::Time;
-use backwater_net::hooks::{Absent, Activity, Claims, Mechanism, Profile, SwitchCx, SwitchShape, SwitchSide};
+use backwater_net::hooks::{Activity, Claims, Mechanism, Profile, SwitchCx, SwitchShape, SwitchSide};
 use backwater_net::occupancy::Occupancy;
 use backwater_net::packet::{FlowRef, Packet, Port};
 use rand::RngExt;
@@ -49,16 +49,13 @@ pub struct Params {
 /// Flowlet switching.
 pub enum Flowlet {}
 
+#[backwater_derive::mechanism]
 impl Mechanism for Flowlet {
     const NAME: &'static str = "flowlet";
     const DEFINED_BY: &'static str = "Kandula et al., ACM CCR 2007; Alizadeh et al., SIGCOMM 2014, section 5.3";
     const SUMMARY: &'static str = "sends each burst of a flow over the least-loaded of the equal-cost paths";
     const INACTIVE: &'static str = "never chose a path, since no packet of its classes had two";
-    type Params = Params;
-    type Shared = ();
     type Switch = FlowletTable;
-    type Nic = Absent;
-    type Flow = Absent;
 
     fn profile(_: &Params) -> Profile {
         Profile { claims: Claims { path: true, ..Claims::NONE }, ..Profile::default() }

@@ -25,7 +25,7 @@
 //!   transport.
 
 use backwater_derive::parameters;
-use backwater_net::hooks::{Absent, Activity, Claims, Mechanism, Profile, SwitchCx, SwitchShape, SwitchSide};
+use backwater_net::hooks::{Activity, Claims, Mechanism, Profile, SwitchCx, SwitchShape, SwitchSide};
 use backwater_net::occupancy::Occupancy;
 use backwater_net::packet::{Packet, Port};
 use rand::RngExt;
@@ -57,16 +57,13 @@ pub struct Params {
 /// Packet spraying.
 pub enum Spray {}
 
+#[backwater_derive::mechanism]
 impl Mechanism for Spray {
     const NAME: &'static str = "spray";
     const DEFINED_BY: &'static str = "Dixit et al., INFOCOM 2013";
     const SUMMARY: &'static str = "sends each packet over another of the equal-cost paths";
     const INACTIVE: &'static str = "never chose a path, since no packet of its classes had two";
-    type Params = Params;
-    type Shared = ();
     type Switch = Sprayer;
-    type Nic = Absent;
-    type Flow = Absent;
 
     fn profile(_: &Params) -> Profile {
         Profile { claims: Claims { path: true, ..Claims::NONE }, reorders: true, ..Profile::default() }

@@ -7,24 +7,10 @@ from pathlib import Path
 import pytest
 
 import backwater
+from kit.tree import ROOT
 
 # A frame of 4064 B takes 325.12 ns at 100 Gb/s, an acknowledgement 5.12 ns, and each link 500 ns.
-STAR = """
-[topology]
-kind = "star"
-hosts = 4
-rate = "100 Gb/s"
-link_delay = "500 ns"
-[switch]
-latency = "0 ns"
-buffer_per = "none"
-[packet]
-payload = "4000 B"
-header = "64 B"
-gap = "0 B"
-[ack]
-size = "64 B"
-"""
+STAR = Path(ROOT, "crates/backwater/tests/it/star.toml").read_text(encoding="utf-8")
 
 
 def test_moments_are_exact() -> None:

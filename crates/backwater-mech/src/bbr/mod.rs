@@ -42,9 +42,7 @@ mod sample;
 use self::filter::MaxFilter;
 use self::sample::{Connection, Sample};
 use backwater_engine::Time;
-use backwater_net::hooks::{
-    Absent, Ack, Activity, Claims, FlowCx, FlowShape, FlowSide, Loss, Mechanism, Needs, Profile,
-};
+use backwater_net::hooks::{Ack, Activity, Claims, FlowCx, FlowShape, FlowSide, Loss, Mechanism, Needs, Profile};
 use backwater_net::packet::Packet;
 use backwater_net::{Bytes, Rate};
 pub use config::Params;
@@ -364,16 +362,13 @@ impl Sender {
 /// BBR.
 pub enum Bbr {}
 
+#[backwater_derive::mechanism]
 impl Mechanism for Bbr {
     const NAME: &'static str = "bbr";
     const DEFINED_BY: &'static str = "draft-cardwell-iccrg-bbr-congestion-control-00 (BBR version 1)";
     const SUMMARY: &'static str =
         "paces each flow at the greatest rate at which its path has delivered, and bounds what is in flight";
     const INACTIVE: &'static str = "never left its first state";
-    type Params = Params;
-    type Shared = ();
-    type Switch = Absent;
-    type Nic = Absent;
     type Flow = Sender;
 
     fn profile(_: &Params) -> Profile {

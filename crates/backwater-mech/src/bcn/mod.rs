@@ -45,7 +45,7 @@ pub mod rp;
 mod wire;
 
 use backwater_net::hooks::{
-    Absent, Carrier, CheckCx, Finding, FlowShape, Ineffective, Mechanism, Preset, Profile, RateKey, SwitchShape, WireCx,
+    Carrier, CheckCx, Finding, FlowShape, Ineffective, Mechanism, Preset, Profile, RateKey, SwitchShape, WireCx,
 };
 use backwater_net::packet::Control;
 pub use config::{Params, Sampling, SignRule};
@@ -58,6 +58,7 @@ pub use wire::{MAX, NEGATIVE, POSITIVE, STOP};
 /// Backward Congestion Notification.
 pub enum Bcn {}
 
+#[backwater_derive::mechanism]
 impl Mechanism for Bcn {
     const NAME: &'static str = "bcn";
     const DEFINED_BY: &'static str = "Bergamasco and Pan, contributions to IEEE 802.1, 2005 to 2007";
@@ -66,10 +67,7 @@ impl Mechanism for Bcn {
     const FRAMES: &'static [&'static str] = &[NEGATIVE, POSITIVE, MAX, STOP];
     const MESSAGE: TypeId = TypeId::of::<Message>();
     const VALUE: &'static str = "of BCN the absolute value of Fb in B";
-    type Params = Params;
-    type Shared = ();
     type Switch = CongestionPoint;
-    type Nic = Absent;
     type Flow = ReactionPoint;
 
     const PRESETS: &'static [Preset] = config::PRESETS;

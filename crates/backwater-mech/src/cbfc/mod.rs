@@ -51,9 +51,9 @@ use backwater_engine::Time;
 use backwater_net::Bytes;
 use backwater_net::attachment::Attachment;
 use backwater_net::hooks::{
-    Absent, Activity, Advice, AdviceError, AdviceForm, Carrier, CheckCx, Count, Departure, Fate, Finding, LinkCx,
-    LinkSide, Margin, Mechanism, NicCx, NicShape, NicSide, Place, Profile, Question, SwitchCx, SwitchShape, SwitchSide,
-    Token, WireCx,
+    Activity, Advice, AdviceError, AdviceForm, Carrier, CheckCx, Count, Departure, Fate, Finding, LinkCx, LinkSide,
+    Margin, Mechanism, NicCx, NicShape, NicSide, Place, Profile, Question, SwitchCx, SwitchShape, SwitchSide, Token,
+    WireCx,
 };
 use backwater_net::packet::{CLASSES, Class, Control, Packet, Port, Queue};
 pub use config::Params;
@@ -190,6 +190,7 @@ impl Ends {
 /// Credit-based flow control.
 pub enum Cbfc {}
 
+#[backwater_derive::mechanism]
 impl Mechanism for Cbfc {
     const NAME: &'static str = "cbfc";
     const DEFINED_BY: &'static str = "UEC 1.0, section 5.2; SAI, Credit Based Flow Control";
@@ -202,11 +203,8 @@ impl Mechanism for Cbfc {
     const COUNTERS: &'static str = "cf_updates and cc_updates (sent by the port), credits_used_max (most credits of one class in use at the port), \
          credits_repaired (credits of packets lost before it, freed again)";
     const ADVICE: Option<AdviceForm> = Some(advice::FORM);
-    type Params = Params;
-    type Shared = ();
     type Switch = Ends;
     type Nic = Ends;
-    type Flow = Absent;
 
     fn profile(params: &Params) -> Profile {
         config::profile(params)

@@ -306,6 +306,7 @@ fn flow_of(pkt: &Packet) -> Option<FlowId> {
 /// Congestion Isolation.
 pub enum CongestionIsolation {}
 
+#[backwater_derive::mechanism]
 impl Mechanism for CongestionIsolation {
     const NAME: &'static str = "ci";
     const DEFINED_BY: &'static str = "IEEE 802.1Qcz-2023 (IEEE 802.1Q clause 49)";
@@ -317,11 +318,8 @@ impl Mechanism for CongestionIsolation {
     const VALUE: &'static str = "of a CIM the number of CIMs sent for the flow";
     const COUNTERS: &'static str = "isolations (flows identified as congesting), isolated_packets (moved to the congesting queue), cims_sent, \
                                     cims_received, cims_ignored, entries_live (flows isolated at the end)";
-    type Params = Params;
-    type Shared = ();
     type Switch = Bridge;
     type Nic = Station;
-    type Flow = backwater_net::hooks::Absent;
 
     fn profile(params: &Params) -> Profile {
         config::profile(params)

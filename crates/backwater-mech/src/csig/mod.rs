@@ -160,16 +160,14 @@ impl Sender {
 /// CSIG.
 pub enum Csig {}
 
+#[backwater_derive::mechanism]
 impl Mechanism for Csig {
     const NAME: &'static str = "csig";
     const DEFINED_BY: &'static str = "SAI CSIG specification (UEC, 2025-05, in review); draft-ravi-ippm-csig-01";
     const SUMMARY: &'static str =
         "switches write the bandwidth that is left at the busiest port into packets, and the sender follows it";
     const INACTIVE: &'static str = "never lowered a rate";
-    type Params = Params;
-    type Shared = ();
     type Switch = Transit;
-    type Nic = Absent;
     type Flow = Sender;
 
     fn profile(params: &Params) -> Profile {

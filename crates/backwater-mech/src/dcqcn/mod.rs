@@ -36,8 +36,8 @@ mod wire;
 
 use backwater_engine::Time;
 use backwater_net::hooks::{
-    Absent, Ack, Activity, Carrier, Fate, Finding, FlowCx, FlowShape, FlowSide, Mechanism, NicCx, NicShape, NicSide,
-    Preset, Profile, SwitchShape, Token, WireCx,
+    Ack, Activity, Carrier, Fate, Finding, FlowCx, FlowShape, FlowSide, Mechanism, NicCx, NicShape, NicSide, Preset,
+    Profile, SwitchShape, Token, WireCx,
 };
 use backwater_net::packet::{Class, Control, Ecn, FlowRef, HostId, Packet};
 use backwater_net::{Rate, address};
@@ -196,6 +196,7 @@ impl FlowSide for ReactionPoint {
 /// DCQCN.
 pub enum Dcqcn {}
 
+#[backwater_derive::mechanism]
 impl Mechanism for Dcqcn {
     const NAME: &'static str = "dcqcn";
     const DEFINED_BY: &'static str = "Zhu et al., SIGCOMM 2015";
@@ -203,9 +204,7 @@ impl Mechanism for Dcqcn {
     const INACTIVE: &'static str = "never lowered a rate, since no mark reached it";
     const FRAMES: &'static [&'static str] = &[CNP];
     const MESSAGE: TypeId = TypeId::of::<Cnp>();
-    type Params = Params;
     type Shared = SharedAlpha;
-    type Switch = Absent;
     type Nic = NotificationPoint;
     type Flow = ReactionPoint;
 

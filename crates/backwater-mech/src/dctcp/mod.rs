@@ -39,7 +39,7 @@ mod config;
 pub mod ns3;
 
 use backwater_net::hooks::{
-    Absent, Ack, Activity, CheckCx, Finding, FlowCx, FlowShape, FlowSide, Ineffective, Loss, Mechanism, Preset, Profile,
+    Ack, Activity, CheckCx, Finding, FlowCx, FlowShape, FlowSide, Ineffective, Loss, Mechanism, Preset, Profile,
 };
 use backwater_net::packet::{DataHeader, Packet};
 use backwater_net::{Bytes, Rate};
@@ -243,16 +243,13 @@ impl FlowSide for Sender {
 /// DCTCP.
 pub enum Dctcp {}
 
+#[backwater_derive::mechanism]
 impl Mechanism for Dctcp {
     const NAME: &'static str = "dctcp";
     const DEFINED_BY: &'static str = "RFC 8257; Alizadeh et al., SIGCOMM 2010";
     const SUMMARY: &'static str = "narrows each flow's window by the share of its bytes that is marked";
     const INACTIVE: &'static str = "never narrowed a window, since no mark and no loss reached it";
     const PRESETS: &'static [Preset] = config::PRESETS;
-    type Params = Params;
-    type Shared = ();
-    type Switch = Absent;
-    type Nic = Absent;
     type Flow = Sender;
 
     fn idle(params: &Params) -> &'static str {

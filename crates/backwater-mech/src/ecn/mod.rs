@@ -45,8 +45,8 @@ use crate::average::Averages;
 use backwater_engine::Time;
 use backwater_net::Bytes;
 use backwater_net::hooks::{
-    Absent, Account, Activity, Advice, AdviceError, AdviceForm, CheckCx, Finding, Ineffective, Levels, Margin,
-    Mechanism, Place, Profile, Question, Situation, SwitchCx, SwitchShape, SwitchSide,
+    Account, Activity, Advice, AdviceError, AdviceForm, CheckCx, Finding, Ineffective, Levels, Margin, Mechanism,
+    Place, Profile, Question, Situation, SwitchCx, SwitchShape, SwitchSide,
 };
 use backwater_net::occupancy::Occupancy;
 use backwater_net::packet::{Ecn, Packet};
@@ -227,17 +227,14 @@ impl CongestionPoint {
 /// The marker.
 pub enum Marker {}
 
+#[backwater_derive::mechanism]
 impl Mechanism for Marker {
     const NAME: &'static str = "ecn";
     const DEFINED_BY: &'static str = "RFC 3168; RED curve of Zhu et al., SIGCOMM 2015";
     const SUMMARY: &'static str = "marks packets by the length of the egress queue";
     const INACTIVE: &'static str = "never marked a packet";
     const ADVICE: Option<AdviceForm> = Some(advice::FORM);
-    type Params = Params;
-    type Shared = ();
     type Switch = CongestionPoint;
-    type Nic = Absent;
-    type Flow = Absent;
 
     fn profile(_: &Params) -> Profile {
         Profile { marks: true, ..Profile::default() }

@@ -31,7 +31,7 @@ pub use config::{Params, Policy};
 use self::values::{Bitmap, Feedback, Mixed, Oblivious, Recycled, Reps};
 use backwater_engine::{Rng, Time};
 use backwater_net::hooks::{
-    Absent, Ack, Activity, CheckCx, Claims, Finding, FlowCx, FlowShape, FlowSide, Loss, Mechanism, Needs, Profile, Turn,
+    Ack, Activity, CheckCx, Claims, Finding, FlowCx, FlowShape, FlowSide, Loss, Mechanism, Needs, Profile, Turn,
 };
 use backwater_net::packet::Packet;
 use serde::{Deserialize, Serialize};
@@ -170,16 +170,13 @@ impl Sender {
 /// Entropy values.
 pub enum EntropyValues {}
 
+#[backwater_derive::mechanism]
 impl Mechanism for EntropyValues {
     const NAME: &'static str = "ev";
     const DEFINED_BY: &'static str = "UEC 1.0; Bonato et al., EuroSys 2026";
     const SUMMARY: &'static str =
         "gives each packet a value by which switches choose its path, and learns from the acknowledgements";
     const INACTIVE: &'static str = "never took up a value again";
-    type Params = Params;
-    type Shared = ();
-    type Switch = Absent;
-    type Nic = Absent;
     type Flow = Sender;
 
     fn profile(_: &Params) -> Profile {

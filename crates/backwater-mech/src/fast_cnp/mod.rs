@@ -147,6 +147,7 @@ impl NetworkNode {
 /// Fast CNP.
 pub enum FastCnp {}
 
+#[backwater_derive::mechanism]
 impl Mechanism for FastCnp {
     const NAME: &'static str = "fast_cnp";
     const DEFINED_BY: &'static str =
@@ -155,11 +156,7 @@ impl Mechanism for FastCnp {
     const INACTIVE: &'static str = "never notified a sender";
     const FRAMES: &'static [&'static str] = &[FAST_CNP, NOTIFICATION];
     const MESSAGE: TypeId = TypeId::of::<Notification>();
-    type Params = Params;
-    type Shared = ();
     type Switch = NetworkNode;
-    type Nic = Absent;
-    type Flow = Absent;
 
     fn octets(frame: &Control, cx: &WireCx<'_>, octets: &mut Vec<u8>) -> Option<Carrier> {
         wire::octets(frame, cx, octets)

@@ -56,8 +56,8 @@ use crate::base_rtt;
 use backwater_engine::Time;
 use backwater_net::attachment::Attachment;
 use backwater_net::hooks::{
-    Absent, Ack, Activity, CheckCx, Claims, Departure, Finding, FlowCx, FlowShape, FlowSide, Ineffective, LinkCx,
-    LinkSide, Mechanism, Needs, Overhead, Preset, Profile, SwitchShape, SwitchSide,
+    Ack, Activity, CheckCx, Claims, Departure, Finding, FlowCx, FlowShape, FlowSide, Ineffective, LinkCx, LinkSide,
+    Mechanism, Needs, Overhead, Preset, Profile, SwitchShape, SwitchSide,
 };
 use backwater_net::packet::{DataHeader, Packet};
 use backwater_net::{Bytes, Rate};
@@ -244,6 +244,7 @@ impl Sender {
 /// HPCC.
 pub enum Hpcc {}
 
+#[backwater_derive::mechanism]
 impl Mechanism for Hpcc {
     const NAME: &'static str = "hpcc";
     const DEFINED_BY: &'static str = "Li et al., SIGCOMM 2019";
@@ -262,10 +263,7 @@ impl Mechanism for Hpcc {
             toml: "telemetry = \"pint\"\nmax_stage = 0\nr_ai = \"40 Mb/s\"\nmin_rate = \"1 Gb/s\"\npint_base = 1.01\n",
         },
     ];
-    type Params = Params;
-    type Shared = ();
     type Switch = Writer;
-    type Nic = Absent;
     type Flow = Sender;
 
     fn profile(params: &Params) -> Profile {

@@ -48,8 +48,8 @@ use self::wire::{ACK, INIT, NACK, Word};
 use backwater_engine::Time;
 use backwater_net::Bytes;
 use backwater_net::hooks::{
-    Absent, Activity, Carrier, CheckCx, Count, Fate, Finding, LinkCx, LinkSide, Margin, Mechanism, NicShape, NicSide,
-    Profile, SwitchShape, SwitchSide, Token, WireCx,
+    Activity, Carrier, CheckCx, Count, Fate, Finding, LinkCx, LinkSide, Margin, Mechanism, NicShape, NicSide, Profile,
+    SwitchShape, SwitchSide, Token, WireCx,
 };
 use backwater_net::packet::{Control, Packet, Port, Queue};
 pub use config::Params;
@@ -152,6 +152,7 @@ impl Ends {
 /// Link-level retry.
 pub enum Llr {}
 
+#[backwater_derive::mechanism]
 impl Mechanism for Llr {
     const NAME: &'static str = "llr";
     const DEFINED_BY: &'static str = "UEC 1.0, section 5.1; SAI, Link Layer Retry";
@@ -162,11 +163,8 @@ impl Mechanism for Llr {
     const VALUE: &'static str = "of llr-ack and llr-nack the number of the next expected frame; of llr-init the number of the frame before which all are given up";
     const COUNTERS: &'static str = "llr_acks and llr_nacks (sent by the port), llr_replays and llr_timeouts (retransmissions after a NACK and after a timeout), \
          llr_flushes (how often it gave frames up), llr_discarded (frames that it did not accept), llr_outstanding_max (most bytes in its replay buffer)";
-    type Params = Params;
-    type Shared = ();
     type Switch = Ends;
     type Nic = Ends;
-    type Flow = Absent;
 
     fn profile(_: &Params) -> Profile {
         let shortest_message = Some(Bytes(wire::ORDERED_SET.into()));

@@ -47,8 +47,8 @@ use backwater_engine::Time;
 use backwater_net::Bytes;
 use backwater_net::address::pdc_ids;
 use backwater_net::hooks::{
-    Absent, Ack, Activity, Carrier, CheckCx, Claims, Count, Counted, Cut, Fate, Finding, FlowCx, FlowShape, FlowSide,
-    Loss, Margin, Mechanism, Needs, NicCx, NicShape, NicSide, Preset, Profile, Unit, WireCx,
+    Ack, Activity, Carrier, CheckCx, Claims, Count, Counted, Cut, Fate, Finding, FlowCx, FlowShape, FlowSide, Loss,
+    Margin, Mechanism, Needs, NicCx, NicShape, NicSide, Preset, Profile, Unit, WireCx,
 };
 use backwater_net::packet::{Control, Port};
 use backwater_wire::{Emit, uet};
@@ -218,6 +218,7 @@ impl NicSide for Receiver {
 /// NSCC.
 pub enum Nscc {}
 
+#[backwater_derive::mechanism]
 impl Mechanism for Nscc {
     const NAME: &'static str = "nscc";
     const DEFINED_BY: &'static str = "UEC 1.0, section 3.6.13";
@@ -235,9 +236,6 @@ impl Mechanism for Nscc {
     const MESSAGE: TypeId = TypeId::of::<Word>();
     const VALUE: &'static str = "of probe its number, counted by its sender from 1";
     const COUNTERS: &'static str = "probes (received for flows in progress)";
-    type Params = Params;
-    type Shared = ();
-    type Switch = Absent;
     type Nic = Receiver;
     type Flow = Sender;
 

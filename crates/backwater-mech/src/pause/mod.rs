@@ -26,8 +26,8 @@ use crate::mac_control::{Congested, Counter, LINK, Receiver};
 use backwater_engine::Time;
 use backwater_net::Bytes;
 use backwater_net::hooks::{
-    Absent, Account, Activity, Awaits, CheckCx, Fate, Finding, Full, Ineffective, Levels, LinkCx, LinkSide, Margin,
-    Mechanism, MechanismId, NicShape, PauseStyle, Place, Profile, SwitchCx, SwitchShape, SwitchSide, Token,
+    Account, Activity, Awaits, CheckCx, Fate, Finding, Full, Ineffective, Levels, LinkCx, LinkSide, Margin, Mechanism,
+    MechanismId, NicShape, PauseStyle, Place, Profile, SwitchCx, SwitchShape, SwitchSide, Token,
 };
 use backwater_net::occupancy::Occupancy;
 use backwater_net::packet::{CLASSES, Class, Control, Packet, Port, Queue};
@@ -173,16 +173,14 @@ impl Switch {
 /// Global PAUSE.
 pub enum Pause {}
 
+#[backwater_derive::mechanism]
 impl Mechanism for Pause {
     const NAME: &'static str = "pause";
     const DEFINED_BY: &'static str = "IEEE 802.3 annex 31B";
     const SUMMARY: &'static str = "stops the whole link when a counter passes a threshold";
     const INACTIVE: &'static str = "never paused a neighbour";
-    type Params = Params;
-    type Shared = ();
     type Switch = Switch;
     type Nic = Receiver;
-    type Flow = Absent;
 
     fn profile(params: &Params) -> Profile {
         config::profile(params)

@@ -37,9 +37,9 @@ use crate::mac_control::{Congested, Counter, Due, PeakOccupancy, Receiver};
 use backwater_engine::Time;
 use backwater_net::Bytes;
 use backwater_net::hooks::{
-    Absent, Account, Activity, Advice, AdviceError, AdviceForm, Awaits, CheckCx, Claims, Fate, Finding, Full,
-    Ineffective, Levels, LinkCx, LinkSide, Mechanism, MechanismId, MemoryCx, NicShape, PauseStyle, Place, Profile,
-    Question, Situation, SwitchCx, SwitchShape, SwitchSide, Token,
+    Account, Activity, Advice, AdviceError, AdviceForm, Awaits, CheckCx, Claims, Fate, Finding, Full, Ineffective,
+    Levels, LinkCx, LinkSide, Mechanism, MechanismId, MemoryCx, NicShape, PauseStyle, Place, Profile, Question,
+    Situation, SwitchCx, SwitchShape, SwitchSide, Token,
 };
 use backwater_net::occupancy::Occupancy;
 use backwater_net::packet::{CLASSES, Class, Control, Packet, Port, Queue};
@@ -349,17 +349,15 @@ impl Switch {
 /// Priority-based Flow Control.
 pub enum Pfc {}
 
+#[backwater_derive::mechanism]
 impl Mechanism for Pfc {
     const NAME: &'static str = "pfc";
     const DEFINED_BY: &'static str = "IEEE 802.1Qbb-2011";
     const SUMMARY: &'static str = "pauses one class of a link when its ingress counter passes a threshold";
     const INACTIVE: &'static str = "never paused a neighbour";
     const ADVICE: Option<AdviceForm> = Some(advice::FORM);
-    type Params = Params;
-    type Shared = ();
     type Switch = Switch;
     type Nic = Receiver;
-    type Flow = Absent;
 
     fn profile(params: &Params) -> Profile {
         let classes = params.class_bits();

@@ -25,9 +25,7 @@ mod control;
 
 use backwater_engine::State;
 use backwater_engine::state::{Loader, Saver, Unfit};
-use backwater_net::hooks::{
-    Absent, Ack, Activity, CheckCx, Finding, FlowCx, FlowShape, FlowSide, Loss, Mechanism, Profile,
-};
+use backwater_net::hooks::{Ack, Activity, CheckCx, Finding, FlowCx, FlowShape, FlowSide, Loss, Mechanism, Profile};
 use backwater_net::packet::{DataHeader, Packet};
 use backwater_net::{Bytes, Rate};
 pub use config::Params;
@@ -118,15 +116,12 @@ fn lower<T: PartialOrd>(now: Option<T>, before: Option<T>) -> bool {
 /// A prototype.
 pub enum Prototype {}
 
+#[backwater_derive::mechanism]
 impl Mechanism for Prototype {
     const NAME: &'static str = "prototype";
     const DEFINED_BY: &'static str = "Backwater";
     const SUMMARY: &'static str = "lets a Python class set each flow's window and rate; slow, for prototypes";
     const INACTIVE: &'static str = "never bounded a window, nor a rate below the line's";
-    type Params = Params;
-    type Shared = ();
-    type Switch = Absent;
-    type Nic = Absent;
     type Flow = Sender;
 
     fn profile(params: &Params) -> Profile {

@@ -48,9 +48,7 @@ pub mod cp;
 pub mod rp;
 mod wire;
 
-use backwater_net::hooks::{
-    Absent, Carrier, CheckCx, Finding, FlowShape, Mechanism, Profile, RateKey, SwitchShape, WireCx,
-};
+use backwater_net::hooks::{Carrier, CheckCx, Finding, FlowShape, Mechanism, Profile, RateKey, SwitchShape, WireCx};
 use backwater_net::packet::Control;
 pub use config::{Halve, Params, Per};
 use cp::CongestionPoint;
@@ -62,6 +60,7 @@ use wire::Message;
 /// Quantized Congestion Notification.
 pub enum Qcn {}
 
+#[backwater_derive::mechanism]
 impl Mechanism for Qcn {
     const NAME: &'static str = "qcn";
     const DEFINED_BY: &'static str = "IEEE 802.1Qau-2010 (IEEE 802.1Q clauses 30 to 33)";
@@ -70,10 +69,7 @@ impl Mechanism for Qcn {
     const FRAMES: &'static [&'static str] = &[CNM];
     const MESSAGE: TypeId = TypeId::of::<Message>();
     const VALUE: &'static str = "of a CNM the quantised feedback, 1 to 63";
-    type Params = Params;
-    type Shared = ();
     type Switch = CongestionPoint;
-    type Nic = Absent;
     type Flow = ReactionPoint;
 
     fn octets(frame: &Control, cx: &WireCx<'_>, octets: &mut Vec<u8>) -> Option<Carrier> {

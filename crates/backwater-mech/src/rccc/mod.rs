@@ -36,8 +36,8 @@ use self::pacer::{PULL as PULL_QUANTA, Pacer};
 use backwater_engine::{Rng, Time};
 use backwater_net::Bytes;
 use backwater_net::hooks::{
-    Absent, Ack, Activity, Carrier, CheckCx, Count, Fate, Finding, FlowCx, FlowShape, FlowSide, Incoming, Loss,
-    Mechanism, NicCx, NicShape, NicSide, Profile, Token, Turn, WireCx,
+    Ack, Activity, Carrier, CheckCx, Count, Fate, Finding, FlowCx, FlowShape, FlowSide, Incoming, Loss, Mechanism,
+    NicCx, NicShape, NicSide, Profile, Token, Turn, WireCx,
 };
 use backwater_net::packet::{Class, Control, DataHeader, Ecn, FlowRef, HostId, Packet, Port};
 pub use config::Params;
@@ -311,6 +311,7 @@ impl Receiver {
 /// RCCC.
 pub enum Rccc {}
 
+#[backwater_derive::mechanism]
 impl Mechanism for Rccc {
     const NAME: &'static str = "rccc";
     const DEFINED_BY: &'static str = "UEC 1.0, section 3.6.14";
@@ -321,9 +322,6 @@ impl Mechanism for Rccc {
     const MESSAGE: TypeId = TypeId::of::<Word>();
     const VALUE: &'static str = "of pull and rts their number in quanta of 256 B, counted from 100,000,000";
     const COUNTERS: &'static str = "pulls (sent by receivers), unasked (pulls without a request), requests (received by receivers), answers (to requests, without credit)";
-    type Params = Params;
-    type Shared = ();
-    type Switch = Absent;
     type Nic = Receiver;
     type Flow = Sender;
 

@@ -58,7 +58,7 @@ mod tor;
 mod wire;
 
 use backwater_net::hooks::{
-    Absent, Account, Activity, Advice, AdviceError, AdviceForm, Carrier, CheckCx, Fate, Finding, Incasts, Ineffective,
+    Account, Activity, Advice, AdviceError, AdviceForm, Carrier, CheckCx, Fate, Finding, Incasts, Ineffective,
     IsolationQueue, Levels, Mechanism, NicShape, PauseStyle, Place, Profile, Question, Situation, SwitchCx,
     SwitchShape, SwitchSide, Token, WireCx,
 };
@@ -164,6 +164,7 @@ impl Bridge {
 /// Source Flow Control.
 pub enum Sfc {}
 
+#[backwater_derive::mechanism]
 impl Mechanism for Sfc {
     const NAME: &'static str = "sfc";
     const DEFINED_BY: &'static str = "IEEE P802.1Qdw (draft), contributions of 2025";
@@ -173,11 +174,8 @@ impl Mechanism for Sfc {
     const MESSAGE: TypeId = TypeId::of::<Message>();
     const VALUE: &'static str = "of SFC the pause time in ps";
     const ADVICE: Option<AdviceForm> = Some(advice::FORM);
-    type Params = Params;
-    type Shared = ();
     type Switch = Bridge;
     type Nic = EndStation;
-    type Flow = Absent;
 
     fn octets(frame: &Control, cx: &WireCx<'_>, octets: &mut Vec<u8>) -> Option<Carrier> {
         wire::octets(frame, cx, octets)

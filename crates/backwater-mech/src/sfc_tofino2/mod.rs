@@ -122,6 +122,7 @@ impl SwitchSide for Program {
 /// Source Flow Control of Tofino 2.
 pub enum SfcTofino2 {}
 
+#[backwater_derive::mechanism]
 impl Mechanism for SfcTofino2 {
     const NAME: &'static str = "sfc_tofino2";
     const DEFINED_BY: &'static str = "p4lang/open-p4studio (2025-02-26), switch-p4-16";
@@ -133,11 +134,8 @@ impl Mechanism for SfcTofino2 {
     const VALUE: &'static str = "of SFC of Tofino 2 the duration in us";
     const COUNTERS: &'static str =
         "mirrored (packets whose copy became a message), suppressed (packets above the threshold without a message)";
-    type Params = Params;
-    type Shared = ();
     type Switch = Program;
     type Nic = EndStation;
-    type Flow = Absent;
 
     fn octets(frame: &Control, cx: &WireCx<'_>, octets: &mut Vec<u8>) -> Option<Carrier> {
         wire::octets(frame, cx, octets)

@@ -36,7 +36,7 @@ mod config;
 use backwater_engine::Time;
 use backwater_net::Bytes;
 use backwater_net::hooks::{
-    Absent, Ack, Activity, Claims, FlowCx, FlowShape, FlowSide, Loss, Margin, Mechanism, Needs, Profile, Unit,
+    Ack, Activity, Claims, FlowCx, FlowShape, FlowSide, Loss, Margin, Mechanism, Needs, Profile, Unit,
 };
 use backwater_net::packet::Packet;
 pub use config::Params;
@@ -153,15 +153,12 @@ impl Sender {
 /// Swift.
 pub enum Swift {}
 
+#[backwater_derive::mechanism]
 impl Mechanism for Swift {
     const NAME: &'static str = "swift";
     const DEFINED_BY: &'static str = "Kumar et al., SIGCOMM 2020";
     const SUMMARY: &'static str = "adapts each flow's window so that the delay of its packets stays at a target";
     const INACTIVE: &'static str = "never narrowed a window";
-    type Params = Params;
-    type Shared = ();
-    type Switch = Absent;
-    type Nic = Absent;
     type Flow = Sender;
 
     fn profile(_: &Params) -> Profile {

@@ -32,7 +32,7 @@ mod config;
 use backwater_engine::Time;
 use backwater_net::Rate;
 use backwater_net::hooks::{
-    Absent, Ack, Activity, Claims, FlowCx, FlowShape, FlowSide, Margin, Mechanism, Needs, Preset, Profile, Unit,
+    Ack, Activity, Claims, FlowCx, FlowShape, FlowSide, Margin, Mechanism, Needs, Preset, Profile, Unit,
 };
 use backwater_net::packet::{DataHeader, Packet};
 pub use config::{Event, HaiCounts, Params};
@@ -141,6 +141,7 @@ impl Sender {
 /// TIMELY.
 pub enum Timely {}
 
+#[backwater_derive::mechanism]
 impl Mechanism for Timely {
     const NAME: &'static str = "timely";
     const DEFINED_BY: &'static str = "Mittal et al., SIGCOMM 2015";
@@ -148,10 +149,6 @@ impl Mechanism for Timely {
         "adapts each flow's rate by the length of its round trips and by how fast they change";
     const INACTIVE: &'static str = "never lowered a rate";
     const PRESETS: &'static [Preset] = config::PRESETS;
-    type Params = Params;
-    type Shared = ();
-    type Switch = Absent;
-    type Nic = Absent;
     type Flow = Sender;
 
     fn profile(_: &Params) -> Profile {

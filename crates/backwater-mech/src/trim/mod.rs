@@ -55,7 +55,7 @@ mod config;
 use backwater_engine::Time;
 use backwater_net::config::Victim;
 use backwater_net::hooks::{
-    Absent, Activity, CheckCx, Count, Finding, Full, Mechanism, Place, Profile, SwitchCx, SwitchShape, SwitchSide,
+    Activity, CheckCx, Count, Finding, Full, Mechanism, Place, Profile, SwitchCx, SwitchShape, SwitchSide,
 };
 use backwater_net::occupancy::Occupancy;
 use backwater_net::packet::{Body, Class, DataHeader, Packet, Port, Queue};
@@ -160,6 +160,7 @@ impl SwitchSide for Trimmer {
 /// Packet trimming.
 pub enum Trim {}
 
+#[backwater_derive::mechanism]
 impl Mechanism for Trim {
     const NAME: &'static str = "trim";
     const DEFINED_BY: &'static str = "UEC 1.0, section 4.1; SAI, Packet Trimming";
@@ -168,11 +169,7 @@ impl Mechanism for Trim {
     const INACTIVE: &'static str = "never trimmed a packet";
     const COUNTERS: &'static str = "trimmed (packets for this port that were trimmed and forwarded), returned (packets for this port that were trimmed and sent back), \
          trimmed_bytes (bytes removed from both), trimmed_lost (trimmed packets lost for want of memory)";
-    type Params = Params;
-    type Shared = ();
     type Switch = Trimmer;
-    type Nic = Absent;
-    type Flow = Absent;
 
     fn profile(params: &Params) -> Profile {
         config::profile(params)

@@ -9,21 +9,8 @@ use std::collections::BTreeMap;
 use std::fs;
 use std::path::{Path, PathBuf};
 
-const STAR: &str = r#"
-[topology]
-kind = "star"
-hosts = 4
-rate = "100 Gb/s"
-link_delay = "500 ns"
-[switch]
-latency = "0 ns"
-[packet]
-payload = "4000 B"
-header = "64 B"
-gap = "0 B"
-[ack]
-size = "64 B"
-"#;
+/// Four hosts at one switch.
+const STAR: &str = include_str!("star.toml");
 
 /// A fabric under pressure: pauses, marks, rate control, and background flows of its own.
 const BUSY: &str = r#"

@@ -37,15 +37,12 @@ pub struct Params {
 /// AIMD.
 pub enum Aimd {}
 
+#[backwater_derive::mechanism]
 impl Mechanism for Aimd {
     const NAME: &'static str = "aimd";
     const DEFINED_BY: &'static str = "Chiu and Jain, 1989";
     const SUMMARY: &'static str = "widens each flow's window by a constant per round trip, and halves it at a mark";
     const INACTIVE: &'static str = "never narrowed a window";
-    type Params = Params;
-    type Shared = ();
-    type Switch = Absent;
-    type Nic = Absent;
     type Flow = Sender;
 
     fn profile(_: &Params) -> Profile {
