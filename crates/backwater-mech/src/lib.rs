@@ -20,6 +20,7 @@ mod headroom;
 pub mod hpcc;
 pub mod llr;
 pub mod mac_control;
+pub mod mrc;
 pub mod nscc;
 pub mod own;
 pub mod pause;

@@ -28,4 +28,5 @@ crate::own::with_own! {
     sfc_tofino2 => crate::sfc_tofino2::SfcTofino2,
     fast_cnp => crate::fast_cnp::FastCnp,
     csig => crate::csig::Csig,
+    mrc => crate::mrc::Mrc,
 }

@@ -14,6 +14,7 @@ mod flow_control;
 mod laws;
 mod losses;
 mod marking;
+mod mrc;
 mod nic_queues;
 mod own;
 mod physics;

@@ -240,7 +240,7 @@ pub fn place(ingress: Port, egress: Port, class: Class) -> Place {
 pub fn data(src: HostId, dst: HostId, flow: u32, class: Class, payload: u32) -> Packet {
     let flow = FlowRef { slot: flow, tag: flow };
     let frame = Control { flow: Some(flow), ..Control::carrying("", payload + 64, 0, &()) };
-    let header = ControlHeader { from: NodeId(0), to: Some(dst), content: 0 };
+    let header = ControlHeader { from: NodeId(0), to: Some(dst), content: 0, ev: 0 };
     Packet {
         body: Body::Data(DataHeader { src, payload, offset: 0, ev: 0, flags: 0 }),
         ds: DsField::new(Dscp::of(class), Ecn::Ect),
@@ -262,5 +262,5 @@ pub fn ack(packet: Packet) -> Packet {
 
 /// A control frame to the host of a data packet, with the packet's length.
 pub fn control(packet: Packet) -> Packet {
-    Packet { body: Body::Control(ControlHeader { from: NodeId(0), to: Some(packet.dst), content: 0 }), ..packet }
+    Packet { body: Body::Control(ControlHeader { from: NodeId(0), to: Some(packet.dst), content: 0, ev: 0 }), ..packet }
 }

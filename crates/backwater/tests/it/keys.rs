@@ -152,6 +152,7 @@ fn lists() {
         "sfc_tofino2",
         "fast_cnp",
         "csig",
+        "mrc",
     ];
     assert_eq!(names("mechanisms"), all);
     let kinds =

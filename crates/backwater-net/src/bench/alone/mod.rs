@@ -274,7 +274,7 @@ impl<N: Alone> Lone<N> {
 /// A data frame of `size` bytes, identified by its number.
 fn frame(dst: u32, class: u8, size: u64, number: u64) -> Packet {
     let control = Control::carrying("test", size as u32, 0, &());
-    let header = ControlHeader { from: NodeId(0), to: Some(HostId(dst)), content: 0 };
+    let header = ControlHeader { from: NodeId(0), to: Some(HostId(dst)), content: 0, ev: 0 };
     let data = DataHeader { src: HostId(1), payload: (size - HEADER) as u32, offset: number, ev: 0, flags: 0 };
     Packet { body: Body::Data(data), ..Packet::control(&control, header, Class(class), number << 6) }
 }

@@ -8,7 +8,7 @@ use crate::model::hooks::{
 };
 use crate::model::host::flow::{NO_CONTROLLER, NO_FLOW, SendFlow};
 use crate::model::node::{Node, NodeCx};
-use crate::model::packet::{CLASSES, Class, Control, DsField, Dscp, FlowRef, PathRef};
+use crate::model::packet::{CLASSES, Class, Control, DsField, Dscp, FlowRef, Packet, PathRef};
 use crate::model::slab::Ix;
 use crate::model::world::RunEffect;
 use backwater_engine::Time;
@@ -32,7 +32,9 @@ impl<N: NicSide, F: FlowSide> NodeCx<'_, Interface<'_, N, F>> {
                     let found = frame.flow.and_then(|f| self.node.find_receiving(f));
                     let path = found.map_or(PathRef::NONE, |at| self.node.receiving(at).back);
                     let pkt = self.carry(Some(to), class, &frame, path, 0);
-                    self.express(pkt);
+                    // As acknowledgements of the flow.
+                    let entropy = Packet::entropy_of(self.node.host.shape.host, to, pkt.flow);
+                    self.express(pkt.valued(entropy));
                 }
                 NicAction::Acknowledge(to, flow, probe) => self.answer_probe(to, flow, probe),
                 NicAction::Emit(class, frame) => {
@@ -70,9 +72,10 @@ impl<N: NicSide, F: FlowSide> NodeCx<'_, Interface<'_, N, F>> {
                 FlowAction::Send(to, class, frame) => {
                     self.log(None, Some(class), Some(to), frame.kind, frame.value);
                     let own = frame.flow.and_then(|flow| self.own_flow(flow)).filter(|flow| flow.dst == to);
-                    let path = own.map_or(PathRef::NONE, |flow| flow.path);
+                    // As data of the flow.
+                    let (path, entropy) = own.map_or((PathRef::NONE, 0), |flow| (flow.path, flow.hash));
                     let pkt = self.carry(Some(to), class, &frame, path, 0);
-                    self.express(pkt);
+                    self.express(pkt.valued(entropy));
                 }
                 FlowAction::Unanswered(flow, requests) => self.count_unanswered(flow, requests),
                 FlowAction::GiveUp(flow, number) => self.declare_lost(flow, number),

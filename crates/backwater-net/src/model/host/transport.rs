@@ -94,7 +94,7 @@ impl<N: NicSide, F: FlowSide> NodeCx<'_, Interface<'_, N, F>> {
         // The answered probe stands for a packet of the flow that has just arrived.
         let data = DataHeader { src: to, payload: 0, offset: probe, ev: 0, flags: DataHeader::PROBE };
         let frame = Control { flow: Some(flow), ..Control::carrying("", 0, 0, &()) };
-        let header = ControlHeader { from: self.id(), to: Some(host), content: 0 };
+        let header = ControlHeader { from: self.id(), to: Some(host), content: 0, ev: 0 };
         let packet =
             Packet { body: Body::Data(data), sent: self.world.now, ..Packet::control(&frame, header, class, uid) };
         self.answer(at, NIL, &packet, data, answer, false);

@@ -195,7 +195,7 @@ where
 
     fn mac_packet(&mut self, port: u16, frame: Control) -> Ix {
         let uid = self.control_uid(port);
-        let header = ControlHeader { from: self.id(), to: None, content: self.world.slab.insert_control(frame) };
+        let header = ControlHeader { from: self.id(), to: None, content: self.world.slab.insert_control(frame), ev: 0 };
         let pkt = Packet { body: Body::Mac(header), ..Packet::control(&frame, header, Class(7), uid) };
         self.world.slab.insert(pkt)
     }
@@ -311,7 +311,7 @@ where
     /// The packet that carries a control frame of this node to a host or, with `None`, to the neighbour.
     pub fn carry(&mut self, to: Option<HostId>, class: Class, frame: &Control, path: PathRef, hop: u8) -> Packet {
         let uid = self.control_uid(0);
-        let header = ControlHeader { from: self.id(), to, content: self.world.slab.insert_control(*frame) };
+        let header = ControlHeader { from: self.id(), to, content: self.world.slab.insert_control(*frame), ev: frame.ev };
         Packet { path, hop, sent: self.world.now, ..Packet::control(frame, header, class, uid) }
     }
 

@@ -32,6 +32,8 @@ pub struct Control {
     /// Destination and class of the packet that caused it, if it repeats that packet's header. A host whose flow has ended finds the
     /// controller by them.
     pub about: Option<(HostId, Class)>,
+    /// Entropy value: it takes the path of the flow's data with that value, or of their acknowledgements; 0: none.
+    pub ev: u16,
     /// Its message.
     pub content: Content,
 }
@@ -48,7 +50,7 @@ impl Control {
         const { assert!(size_of::<M>() <= Control::ROOM, "the message is longer than Control::ROOM") };
         let mut octets = [0; Control::ROOM];
         octets[..size_of::<M>()].copy_from_slice(message.as_bytes());
-        Control { kind, size, value, flow: None, about: None, content: Content { of: TypeId::of::<M>(), octets } }
+        Control { kind, size, value, flow: None, about: None, ev: 0, content: Content { of: TypeId::of::<M>(), octets } }
     }
 
     /// Returns its message; `None`: its message is of another type.
@@ -67,22 +69,23 @@ struct Saved {
     value: u64,
     flow: Option<FlowRef>,
     about: Option<(HostId, Class)>,
+    ev: u16,
 }
 
 impl Control {
     fn save(&self, to: &mut Saver) {
-        let Control { kind, size, value, flow, about, content } = *self;
-        to.put(&Saved { kind, size, value, flow, about });
+        let Control { kind, size, value, flow, about, ev, content } = *self;
+        to.put(&Saved { kind, size, value, flow, about, ev });
         to.put_type(content.of, kind);
         to.put(&content.octets[..]);
     }
 
     fn load(from: &mut Loader<'_>) -> Result<Control, Unfit> {
-        let Saved { kind, size, value, flow, about } = from.take()?;
+        let Saved { kind, size, value, flow, about, ev } = from.take()?;
         let of = from.take_type()?;
         let octets = <[u8; Control::ROOM]>::try_from(from.take::<Vec<u8>>()?)
             .map_err(|octets| Unfit::new(format!("a control frame says {} B", octets.len())))?;
-        Ok(Control { kind, size, value, flow, about, content: Content { of, octets } })
+        Ok(Control { kind, size, value, flow, about, ev, content: Content { of, octets } })
     }
 }
 

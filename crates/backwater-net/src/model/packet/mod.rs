@@ -221,6 +221,8 @@ pub struct ControlHeader {
     pub to: Option<HostId>,
     /// Index of its content.
     pub(crate) content: u32,
+    /// Its entropy value; 0: none.
+    pub(crate) ev: u16,
 }
 
 /// The kind of a packet, with its header.
@@ -405,6 +407,31 @@ impl Packet {
     #[inline(never)]
     fn mixed(entropy: u64, ev: u16) -> u64 {
         mix(entropy ^ u64::from(ev))
+    }
+
+    /// A control frame with this entropy, if it has an entropy value; without one it keeps its own.
+    pub(crate) fn valued(self, entropy: u64) -> Packet {
+        match self.ev() {
+            0 => self,
+            ev => Packet { entropy: Packet::entropy_with(entropy, ev), ..self },
+        }
+    }
+
+    /// Its entropy value; of an acknowledgement that of the packet that it answers; 0: none.
+    pub fn ev(&self) -> u16 {
+        match self.body {
+            Body::Data(DataHeader { ev, .. })
+            | Body::Ack(AckHeader {
+                gap: Some(Gap::Map { ev, .. } | Gap::Cut { ev, .. } | Gap::Returned { ev, .. }), ..
+            })
+            | Body::Control(ControlHeader { ev, .. }) => ev,
+            Body::Ack(_) | Body::Mac(_) => 0,
+        }
+    }
+
+    /// Switches that it has passed.
+    pub fn hops(&self) -> u8 {
+        self.hop
     }
 
     /// Its data header, if it is a data packet.

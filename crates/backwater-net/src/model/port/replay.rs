@@ -112,7 +112,7 @@ mod tests {
 
     fn sent(uid: u64) -> Sent {
         let frame = Control::carrying("test", 64, 0, &());
-        let header = ControlHeader { from: NodeId(0), to: None, content: 0 };
+        let header = ControlHeader { from: NodeId(0), to: None, content: 0, ev: 0 };
         let packet = Packet::control(&frame, header, Class(0), uid);
         Sent { packet, control: Some(frame), carried: None, report: None, waited: None }
     }

@@ -11,7 +11,7 @@ where
     /// Hands out a pause signal of `from` that is no frame on the link.
     #[cold]
     pub(crate) fn capture_signal(&mut self, port: u16, frame: Control, from: NodeId, outbound: bool) {
-        let header = ControlHeader { from, to: None, content: 0 };
+        let header = ControlHeader { from, to: None, content: 0, ev: 0 };
         let packet = Packet { body: Body::Mac(header), ..Packet::control(&frame, header, Class(7), 0) };
         let port = Port(self.ports[usize::from(port)].local);
         let (time, node, control) = (self.world.now, self.id(), Some(frame));

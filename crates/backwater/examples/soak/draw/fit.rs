@@ -14,7 +14,7 @@ use serde_json::{Value as Json, json};
 /// Changes impossible values; `own` are the dice for confined controls.
 pub fn fit(dice: &mut Dice, own: &mut Dice, case: &mut Case, graph: &Graph) {
     one_of(dice, case, &["pfc", "pause"]);
-    one_of(dice, case, &["spray", "flowlet", "ev"]);
+    one_of(dice, case, &["spray", "flowlet", "ev", "mrc"]);
     // Both write a word into packets.
     one_of(dice, case, &["bcn", "rccc"]);
     rate_limiters(dice, case);
@@ -24,6 +24,7 @@ pub fn fit(dice: &mut Dice, own: &mut Dice, case: &mut Case, graph: &Graph) {
     memory(dice, case, graph);
     credits(own, case, graph);
     retries(own, case, graph);
+    routes(own, case);
     thresholds(dice, case);
     clock(dice, case, graph);
     if let Some(queues) = case.get("nic.queues").and_then(Json::as_u64) {
@@ -72,7 +73,7 @@ fn transport(case: &mut Case) {
     if case.tree.contains_key("trim") {
         case.remove("ack.enabled");
     }
-    if ["nscc", "rccc", "ev"].iter().any(|name| case.tree.contains_key(*name)) {
+    if ["nscc", "rccc", "ev", "mrc"].iter().any(|name| case.tree.contains_key(*name)) {
         case.remove("ack.enabled");
         case.set("transport.recovery", json!("rud"));
     }
@@ -301,6 +302,14 @@ fn retries(dice: &mut Dice, case: &mut Case, graph: &Graph) {
         if let Some(headroom) = bytes(case, "switch.headroom") {
             set_bytes(case, "switch.headroom", headroom + outstanding);
         }
+    }
+}
+
+/// Source routes name few paths.
+fn routes(dice: &mut Dice, case: &mut Case) {
+    if case.get("mrc.fields").is_some() {
+        let fields: Vec<u64> = (0..dice.between(1, 3)).map(|_| dice.between(1, 5)).collect();
+        case.set("mrc.fields", json!(fields));
     }
 }
 
