@@ -8,7 +8,8 @@
 //!   h0 h1    h2 h3
 //! ```
 //!
-//! Hosts may have several links: to each of several networks without a common switch (planes), and to several leaves of one network.
+//! Hosts may have several links: to each of several networks without a common switch (planes), and to several leaves of one network. With
+//! `host_rate` these belong to a switch in the interface of each host, so that each packet may take another one.
 
 use super::limits::{MOST, count};
 use super::{Graph, GraphError, NodeKind, NvLink};
@@ -47,6 +48,13 @@ pub struct LeafSpine {
     /// Rate of each host's link.
     #[param(bounds = Rate(1).., source = "Backwater's own")]
     pub rate: Rate,
+    /// Rate of an interface whose packets each take one of its links to leaves. A switch in it, `nic0`, `nic1`, …, has these links, and one
+    /// of this rate to its host. Absent: a flow keeps to one of its host's links.
+    #[param(bounds = Rate(1).., source = "arXiv 2605.04333, 2: 800 Gb/s as 8 links of 100 Gb/s or 4 of 200 Gb/s")]
+    pub host_rate: Option<Rate>,
+    /// Propagation delay between a host and the switch in its interface, with `host_rate`.
+    #[param(default = Time::ZERO, range_text = "0 s and more", source = "choice: both are one device")]
+    pub host_delay: Time,
     /// Rate of each link between a leaf and a spine. Absent: `rate`.
     #[param(bounds = Rate(1).., source = "Backwater's own")]
     pub fabric_rate: Option<Rate>,
@@ -76,6 +84,8 @@ impl Default for LeafSpine {
             rails: 1,
             planes: 1,
             rate,
+            host_rate: None,
+            host_delay: Time::ZERO,
             link_delay,
             fabric_rate: None,
             fabric_delay: None,
@@ -91,7 +101,8 @@ impl LeafSpine {
         u64::from(self.leaves) * u64::from(self.hosts_per_leaf) / u64::from(self.leaves_per_host.max(1))
     }
 
-    /// The graph: hosts, leaves, spines. A host's ports: plane by plane its leaves. A leaf's: its hosts, then spine by spine the parallel links.
+    /// The graph: hosts, leaves, spines, switches of interfaces. A host's ports, or those of its interface's switch after the host's: plane
+    /// by plane its leaves. A leaf's: its hosts, then spine by spine the parallel links.
     /// A spine's: leaf by leaf.
     ///
     /// # Errors
@@ -122,8 +133,14 @@ impl LeafSpine {
         let hosts = tier("h", "host", NodeKind::Host, self.leaves / self.leaves_per_host * self.hosts_per_leaf);
         let leaves = tier("leaf", "leaf", NodeKind::Switch, self.planes * self.leaves);
         let spines = tier("spine", "spine", NodeKind::Switch, self.planes * self.spines);
+        // Last among the nodes, so that all others keep their numbers.
+        let nics = tier("nic", "nic", NodeKind::Switch, if self.host_rate.is_some() { hosts.len() as u32 } else { 0 });
+        for (rate, (&host, &nic)) in self.host_rate.iter().flat_map(|rate| hosts.iter().zip(&nics).map(move |of| (rate, of))) {
+            graph.link(host, nic, *rate, self.host_delay);
+        }
+        let ends = if nics.is_empty() { &hosts } else { &nics };
         let planes = || leaves.chunks(self.leaves as usize).zip(spines.chunks(self.spines as usize));
-        for (h, &host) in hosts.iter().enumerate() {
+        for (h, &host) in ends.iter().enumerate() {
             let (server, rail) = (h / self.rails as usize, h % self.rails as usize);
             let group = server / self.hosts_per_leaf as usize;
             let first = (group * self.rails as usize + rail) * self.leaves_per_host as usize;
@@ -215,6 +232,23 @@ mod tests {
         let of = |name: &str| islands[graph.node(name).unwrap().0 as usize];
         assert_eq!(of("leaf2"), of("spine3"));
         assert!(of("leaf1") != of("leaf2") && of("spine3") != of("spine4"));
+    }
+
+    /// The same planes; each host has one link, to the switch in its interface.
+    #[test]
+    fn an_interface_with_a_switch_has_the_links_of_its_host() {
+        let shape = LeafSpine { leaves: 2, spines: 2, hosts_per_leaf: 2, planes: 3, ..LeafSpine::default() };
+        let shape = LeafSpine { host_rate: Some(Rate::gbps(600)), host_delay: Time::ns(10), ..shape };
+        let graph = shape.build().unwrap();
+        assert_eq!((graph.hosts().count(), graph.switches().count(), graph.links.len()), (4, 16, 4 + 4 * 3 + 3 * 4));
+        assert_eq!((peers(&graph, "h3"), graph.has_several_links()), (vec!["nic3".to_owned()], false));
+        assert_eq!(peers(&graph, "nic3"), ["h3", "leaf1", "leaf3", "leaf5"]);
+        assert_eq!(peers(&graph, "leaf3"), ["nic2", "nic3", "spine2", "spine3"]);
+        let own = &graph.links[0];
+        assert_eq!((own.rates[0], own.delay), (Rate::gbps(600), Time::ns(10)));
+        // All other nodes keep their numbers.
+        let plain = LeafSpine { host_rate: None, ..shape }.build().unwrap();
+        assert!(plain.nodes.iter().zip(&graph.nodes).all(|(a, b)| a.name == b.name));
     }
 
     /// Pairs of leaves with three hosts each: those of the second pair are h3 to h5.

@@ -69,13 +69,17 @@ fn run(text: &str, threads: usize, slice: u64) -> (String, usize, Option<String>
     (reported.join("\n"), run.threads(), run.why_one_thread().map(str::to_owned))
 }
 
+/// Six leaves make six parts at most.
 fn same_on_any_number(name: &str, text: &str) {
+    same_in_parts(6, name, text);
+}
+
+fn same_in_parts(most: usize, name: &str, text: &str) {
     let (one, _, _) = run(text, 1, 1 << 16);
     assert!(one.len() > 10_000, "{name}: rows were handed out");
     for threads in [2, 3, 4, 8, 16] {
-        // Six leaves make six parts at most.
         let (many, used, why) = run(text, threads, 1 << 16);
-        assert_eq!((used, why), (threads.min(6), None), "{name}");
+        assert_eq!((used, why), (threads.min(most), None), "{name}");
         let differ = one.lines().zip(many.lines()).find(|(one, many)| one != many);
         assert!(one == many, "{name}, {threads} threads: {differ:?}");
     }
@@ -141,6 +145,17 @@ fn telemetry_and_spraying() {
     same_on_any_number("hpcc", &format!("{TREE}{PFC}[hpcc]\n{BUSY}"));
     same_on_any_number("hpcc", &format!("{TREE}{PFC}[hpcc]\ntelemetry = \"pint\"\n{BUSY}"));
     same_on_any_number("spray", &format!("{TREE}{PFC}[spray]\n{BUSY}"));
+}
+
+/// Flows over two planes, whose packets are lost, so that values are retired and probed. A host with the switch in its interface is a part.
+#[test]
+fn planes_with_entropy_values_that_are_retired() {
+    let planes = "planes = 2\nhost_rate = \"200 Gb/s\"\n";
+    let mrc = "[ack]\nbytes = \"4 KB\"\n[transport]\nrecovery = \"rud\"\ntimeout = \"30 us\"\nretries = \"unlimited\"\n[switch]\n\
+               buffer = \"30 KB\"\n[mrc]\nvalues = 12\nfields = [2, 3]\nprobe_interval = \"20 us\"\n";
+    let text = format!("{TREE}{planes}{mrc}{BUSY}");
+    assert!(run(&text, 1, 1 << 16).0.contains("ev-answer"), "values are probed");
+    same_in_parts(24, "planes", &text);
 }
 
 /// Jobs with ranks in all parts, among other flows: a completion in one part lets a transfer begin in another.

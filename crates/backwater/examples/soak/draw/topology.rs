@@ -49,7 +49,7 @@ pub fn draw(dice: &mut Dice) -> Json {
     table
 }
 
-/// Bundles, planes, several leaves a host, NVLink domains; or groups in place of the drawn topology.
+/// Bundles, planes, several leaves a host, interfaces with switches, NVLink domains; or groups in place of the drawn topology.
 pub fn wider(dice: &mut Dice, topology: &mut Json) {
     if dice.chance(0.12) {
         *topology = groups(dice);
@@ -85,6 +85,10 @@ pub fn wider(dice: &mut Dice, topology: &mut Json) {
     if !gpus.is_empty() && dice.chance(0.2) {
         let (gpus, rate, delay) = (dice.one(&gpus), dice.pick(&RATES), dice.pick(&DELAYS));
         topology["nvlink"] = json!({ "gpus": gpus, "rate": rate, "delay": delay });
+    }
+    if number(topology, "planes") > 1 && dice.chance(0.5) {
+        topology["host_rate"] = json!(dice.pick(&RATES));
+        topology["host_delay"] = json!(dice.pick(&DELAYS));
     }
 }
 
