@@ -25,6 +25,7 @@ from backwater.study import (
     memory,  # noqa: F401 - as of collectives
     messages,  # noqa: F401 - as of collectives
     pausing,  # noqa: F401 - as of collectives
+    reacting,  # noqa: F401 - as of collectives
 )
 from backwater.study.bounds import BOUNDS
 from backwater.study.schema import StudyFile, check_study, published_file

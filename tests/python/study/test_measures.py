@@ -100,6 +100,19 @@ def test_queue_is_weighted_by_time() -> None:
     assert "ended before" in (long.problem or "")
 
 
+def test_a_sender_reacts_in_the_interval_in_which_it_first_sends_less() -> None:
+    # 11 frames of 0.8 us: five in each interval of 4 us, then one, and then none.
+    run = observe(ONE)
+    place = {"node": "h1", "to": "s0"}
+    assert value(run, "reaction", **place, window=["0 ns", "20 us"]) == 12
+    # The first sender of a pair has only one frame: a fifth of what its link carries.
+    pair = observe(PAIR)
+    assert value(pair, "reaction", **place, window=["0 ns", "20 us"]) == 4
+    assert value(pair, "reaction", **place, window=["0 ns", "20 us"], below=0.1) == 8
+    full = read(run, "reaction", place | {"window": ["0 ns", "8 us"]})
+    assert (full.value, full.problem) == (None, "h1 sent at its full rate from 0 ns to 8 us")
+
+
 def test_a_queue_settles_when_it_has_been_above_a_length_for_the_last_time() -> None:
     # Two frames of 1 KB come every 0.8 us until 8 us and one leaves: 11 KB then, 8 KB at 10.4 us.
     run = observe({**PAIR, "size": "10 KB"})
