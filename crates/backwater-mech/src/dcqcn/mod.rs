@@ -185,8 +185,8 @@ impl FlowSide for ReactionPoint {
 
     fn activity(&self) -> Activity {
         let acts = match self {
-            // Its receiver's interface counts the messages that it acts on.
-            ReactionPoint::Paper(_) => 0,
+            // Not only receivers send CNPs.
+            ReactionPoint::Paper(rp) => rp.has_been_notified().into(),
             ReactionPoint::Ns3(rp) => rp.has_seen_a_mark().into(),
         };
         Activity { acts, margin: None }
@@ -201,7 +201,7 @@ impl Mechanism for Dcqcn {
     const NAME: &'static str = "dcqcn";
     const DEFINED_BY: &'static str = "Zhu et al., SIGCOMM 2015";
     const SUMMARY: &'static str = "adapts each flow's rate to congestion notifications caused by ECN marks";
-    const INACTIVE: &'static str = "never lowered a rate, since no mark reached it";
+    const INACTIVE: &'static str = "never lowered a rate, since no mark or CNP reached it";
     const FRAMES: &'static [&'static str] = &[CNP];
     const MESSAGE: TypeId = TypeId::of::<Cnp>();
     type Shared = SharedAlpha;

@@ -32,6 +32,8 @@ pub struct ReactionPoint {
     rate_at: Time,
     /// the first packet has gone, or timers wait for the first CNP
     started: bool,
+    /// a CNP has come
+    notified: bool,
     #[state(fixed)]
     params: Box<Params>,
 }
@@ -51,6 +53,7 @@ impl ReactionPoint {
             alpha_at: Time::NEVER,
             rate_at: Time::NEVER,
             started: !params.timers_from_start,
+            notified: false,
             params: Box::new(params.clone()),
         }
     }
@@ -58,6 +61,10 @@ impl ReactionPoint {
     #[inline(always)]
     pub(super) fn current(&self) -> Rate {
         Rate(self.rc as u64)
+    }
+
+    pub(super) fn has_been_notified(&self) -> bool {
+        self.notified
     }
 
     fn alpha(&self) -> f64 {
@@ -97,6 +104,7 @@ impl ReactionPoint {
 
     /// CNP received: the cut.
     pub(super) fn on_cnp(&mut self, cx: &mut FlowCx<'_>) {
+        self.notified = true;
         let (g, alpha) = (self.params.g, self.alpha());
         // SIGCOMM 2015, equation 1: Rt = Rc; Rc = Rc (1 - alpha/2); alpha = (1-g) alpha + g.
         self.rt = self.rc;

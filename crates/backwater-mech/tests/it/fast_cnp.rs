@@ -116,6 +116,15 @@ fn the_rate_is_halved_from_the_frame_on_that_is_waiting() {
         let before = when.0 / T.0 + 1;
         let expected: Vec<Time> = (1..=before).map(|k| times(k, T)).chain([times(before + 2, T)]).collect();
         assert_eq!(sent[..expected.len()], expected, "{notify:?}");
+        let acts = bench
+            .run()
+            .rows
+            .activity
+            .iter()
+            .filter(|row| row.mechanism == "dcqcn")
+            .map(|row| row.activity.acts)
+            .sum::<u64>();
+        assert!(acts > 0, "{notify:?}: no receiver has sent a CNP, and yet a rate was lowered");
     }
 }
 
