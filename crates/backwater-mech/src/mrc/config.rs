@@ -11,7 +11,7 @@ const MOST: u64 = 65_535;
 #[parameters]
 #[derive(Clone, Debug)]
 pub struct Params {
-    /// Number of entropy values of a flow.
+    /// Number of entropy values of a flow. With `fields` a flow has no more values than there are paths.
     #[param(
         symbol = "n", default = 128, range = 1..=4096,
         source = "arXiv 2605.04333, 2.1: typically 128 to 256; the range: choice", why = "a flow keeps a state for each"
@@ -19,10 +19,17 @@ pub struct Params {
     pub values: u32,
     /// Source routes: for each switch of the path that has a choice, in order, the number of ports among which a value selects. The
     /// first is the number of planes. Absent: switches hash the value (ECMP).
-    #[param(each = 1..=65535, source = "arXiv 2605.04333, 2.2 (SRv6); MRC 1.0, 9.3.4 (structured values), as others describe it", why = "a value selects a port")]
+    #[param(
+        each = 1..=65535,
+        source = "arXiv 2605.04333, 2.2 (SRv6); MRC 1.0, 9.3.4 (structured values), as others describe it",
+        why = "a value selects a port"
+    )]
     pub fields: Option<Vec<u32>>,
     /// Time from the retirement of a value until its first probe, and between its probes.
-    #[param(symbol = "probe", default = Time::us(100), range = Time::ns(1).., source = "choice: the texts give no number", why = "probes would never end")]
+    #[param(
+        symbol = "probe", default = Time::us(100), range = Time::ns(1)..,
+        source = "choice: the texts give no number", why = "probes would never end"
+    )]
     pub probe_interval: Time,
     /// Number of probes in a row whose answers bring a retired value back.
     #[param(
@@ -48,6 +55,7 @@ pub(super) fn check(params: &Params, _: &CheckCx<'_>) -> Vec<Finding> {
         paths if paths > MOST => format!("they name {paths} paths, and a value has 16 bits"),
         _ => return Vec::new(),
     };
-    let hint = "the planes and then the uplinks of a leaf, such as [8, 16]; or leave it out: switches then hash the value";
+    let hint =
+        "the planes and then the uplinks of a leaf, such as [8, 16]; or leave it out: switches then hash the value";
     vec![Finding { fatal: true, key: "fields", reason, hint: hint.into() }]
 }

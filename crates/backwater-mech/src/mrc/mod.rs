@@ -49,8 +49,8 @@ pub mod values;
 mod wire;
 
 use self::values::Values;
-use backwater_net::prelude::*;
 use backwater_net::packet::Port;
+use backwater_net::prelude::*;
 pub use config::Params;
 use std::any::TypeId;
 use wire::Word;
@@ -177,7 +177,9 @@ pub struct Responder {
 #[hooks]
 impl NicSide for Responder {
     fn on_control(&mut self, cx: &mut NicCx<'_>, frame: &Control) -> Fate {
-        let Some(probe @ Word { answers: false, src, class, .. }) = frame.message::<Word>() else { return Fate::Passed };
+        let Some(probe @ Word { answers: false, src, class, .. }) = frame.message::<Word>() else {
+            return Fate::Passed;
+        };
         self.probes += 1;
         cx.reply(src, class, Word { answers: true, ..probe }.frame(frame.flow));
         Fate::Consumed
@@ -194,8 +196,7 @@ pub enum Mrc {}
 impl Mechanism for Mrc {
     const NAME: &'static str = "mrc";
     const DEFINED_BY: &'static str = "arXiv 2605.04333; OCP MRC 1.0; draft-filsfils-srv6ops-srv6-ai-backend-04";
-    const SUMMARY: &'static str =
-        "gives each packet an entropy value, retires values on loss and passes over congested ones; probes bring them back";
+    const SUMMARY: &'static str = "gives each packet an entropy value, retires values on loss until probes are answered, and passes over congested ones";
     const INACTIVE: &'static str = "never retired or passed over a value";
     const FRAMES: &'static [&'static str] = &[PROBE, ANSWER];
     const MESSAGE: TypeId = TypeId::of::<Word>();

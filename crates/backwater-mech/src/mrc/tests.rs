@@ -3,7 +3,7 @@
 use super::values::Values;
 use super::*;
 use backwater_engine::rng;
-use backwater_net::bench::{FlowBench, SwitchBench, data, at_offset};
+use backwater_net::bench::{FlowBench, SwitchBench, at_offset, data};
 use backwater_net::config::SwitchParams;
 use backwater_net::hooks::Turn;
 use std::collections::{BTreeMap, BTreeSet};
@@ -119,6 +119,10 @@ fn planes_take_turns() {
     assert_eq!(taken[..8], taken[8..]);
     assert_eq!(taken[..8].iter().collect::<BTreeSet<_>>().len(), 8);
     assert!(taken.iter().all(|path| path / 4 < 3));
+    // No path has two values, however many are asked for.
+    let mut all = Values::routed(100, 4, 3, &mut rng);
+    let counts = counts(&mut all, 0..24);
+    assert!(counts.len() == 12 && counts.values().all(|n| *n == 2), "{counts:?}");
 }
 
 /// Value v - 1 = plane + 4 uplink: the first switch selects the plane, the second the uplink, a third hashes.

@@ -55,8 +55,9 @@ impl Values {
         Values::of((1..=n as u16).collect(), rng)
     }
 
-    /// `n` values of source routes over so many planes, and so many paths in each: each plane in turn, in an order of chance, and in it the
-    /// paths in an order of chance. Value v takes plane (v - 1) mod planes, and there path (v - 1) / planes.
+    /// `n` values of source routes over so many planes, and so many paths in each, but no more than there are paths: each plane in turn, in
+    /// an order of chance, and in it the paths in an order of chance. Value v takes plane (v - 1) mod planes, and there path
+    /// (v - 1) / planes.
     pub fn routed(n: u32, planes: u32, paths: u32, rng: &mut impl Rng) -> Values {
         let mut order: Vec<u32> = (0..planes).collect();
         shuffle(&mut order, rng);
@@ -72,7 +73,7 @@ impl Values {
             let (turn, round) = ((i % planes) as usize, (i / planes % paths) as usize);
             (1 + order[turn] + planes * in_plane[turn][round]) as u16
         };
-        Values::in_order((0..n).map(value).collect())
+        Values::in_order((0..n.min(planes * paths)).map(value).collect())
     }
 
     fn of(mut values: Vec<u16>, rng: &mut impl Rng) -> Values {

@@ -135,7 +135,9 @@ impl LeafSpine {
         let spines = tier("spine", "spine", NodeKind::Switch, self.planes * self.spines);
         // Last among the nodes, so that all others keep their numbers.
         let nics = tier("nic", "nic", NodeKind::Switch, if self.host_rate.is_some() { hosts.len() as u32 } else { 0 });
-        for (rate, (&host, &nic)) in self.host_rate.iter().flat_map(|rate| hosts.iter().zip(&nics).map(move |of| (rate, of))) {
+        for (rate, (&host, &nic)) in
+            self.host_rate.iter().flat_map(|rate| hosts.iter().zip(&nics).map(move |of| (rate, of)))
+        {
             graph.link(host, nic, *rate, self.host_delay);
         }
         let ends = if nics.is_empty() { &hosts } else { &nics };

@@ -311,7 +311,8 @@ where
     /// The packet that carries a control frame of this node to a host or, with `None`, to the neighbour.
     pub fn carry(&mut self, to: Option<HostId>, class: Class, frame: &Control, path: PathRef, hop: u8) -> Packet {
         let uid = self.control_uid(0);
-        let header = ControlHeader { from: self.id(), to, content: self.world.slab.insert_control(*frame), ev: frame.ev };
+        let header =
+            ControlHeader { from: self.id(), to, content: self.world.slab.insert_control(*frame), ev: frame.ev };
         Packet { path, hop, sent: self.world.now, ..Packet::control(frame, header, class, uid) }
     }
 

@@ -50,7 +50,15 @@ impl Control {
         const { assert!(size_of::<M>() <= Control::ROOM, "the message is longer than Control::ROOM") };
         let mut octets = [0; Control::ROOM];
         octets[..size_of::<M>()].copy_from_slice(message.as_bytes());
-        Control { kind, size, value, flow: None, about: None, ev: 0, content: Content { of: TypeId::of::<M>(), octets } }
+        Control {
+            kind,
+            size,
+            value,
+            flow: None,
+            about: None,
+            ev: 0,
+            content: Content { of: TypeId::of::<M>(), octets },
+        }
     }
 
     /// Returns its message; `None`: its message is of another type.

@@ -422,7 +422,8 @@ impl Packet {
         match self.body {
             Body::Data(DataHeader { ev, .. })
             | Body::Ack(AckHeader {
-                gap: Some(Gap::Map { ev, .. } | Gap::Cut { ev, .. } | Gap::Returned { ev, .. }), ..
+                gap: Some(Gap::Map { ev, .. } | Gap::Cut { ev, .. } | Gap::Returned { ev, .. }),
+                ..
             })
             | Body::Control(ControlHeader { ev, .. }) => ev,
             Body::Ack(_) | Body::Mac(_) => 0,
