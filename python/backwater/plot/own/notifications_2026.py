@@ -1,4 +1,4 @@
-"""How soon a sender reacts, what the victim keeps by that, and how many messages it takes."""
+"""How soon a sender reacts, what victim and incast make of that, and how many messages it takes."""
 
 from __future__ import annotations
 
@@ -8,9 +8,8 @@ import altair as alt
 import polars as pl
 
 from backwater.errors import InputError
-from backwater.plot.theme import FAINT, INK, WIDTH, colour, shape, title
+from backwater.plot.theme import APART, FAINT, colour, shape, title
 from backwater.study.key import TABLE, Key
-from backwater.wording import short
 
 if TYPE_CHECKING:
     from collections.abc import Mapping, Sequence
@@ -19,77 +18,100 @@ if TYPE_CHECKING:
 
     from backwater.study import Outcome
 
-HEIGHT = 230
-FRAME = pl.Schema(
-    {"scheme": pl.String, "reaction": pl.Float64, "keeps": pl.Float64, "label": pl.String}
-)
+CELL, ROW = 140, 19
+"""Width of a column, and height of a scheme's row."""
+FRAME = pl.Schema({"scheme": pl.String, "case": pl.String, "value": pl.Float64})
 
 
 def draw(
-    outcome: Outcome,
-    fair: Mapping[str, float],
-    families: Mapping[str, Sequence[str]],
+    outcome: Outcome, fair: Mapping[str, Sequence[float]], schemes: Sequence[str]
 ) -> ChartType:
-    """Draw a panel for each case of `fair`, which has the victim's max-min fair time in us.
+    """Draw a row for each scheme, from the earliest to the latest, and a column for each quantity.
 
-    `families` has the schemes to draw by the name of their family, which has a colour. Raises
-    `InputError` if no case was run.
+    `fair` has the max-min fair times of the victim and of the last incast flow, in us, for each
+    case to draw. Raises `InputError` if no case was run.
     """
-    named = {case.id: case.text for case in outcome.study.cases}
-    panels = []
-    for case, time in fair.items():
-        rows = [
-            {"family": family, **row}
-            for family, schemes in families.items()
-            for scheme in schemes
-            if (row := _row(outcome, case, scheme, time)) is not None
-        ]
-        if rows:
-            points = pl.DataFrame(rows, schema={"family": pl.String, **FRAME})
-            panels.append(_panel(points, list(families), f"Case {case}: {named[case]}"))
-    if not panels:
+    means = _means(outcome, list(fair), schemes)
+    if not means:
         raise InputError("nothing to draw: none of these points was run")
-    note = "In brackets: control messages. Up: the victim keeps more of its max-min fair share."
-    return alt.vconcat(*panels, spacing=20).properties(
-        title=title("Who is told earlier, and what that is worth", note)
+    order = sorted(schemes, key=lambda scheme: _first(means, scheme))
+    cases = [case for case in fair if any(of == case for of, _ in means)]
+    columns = [
+        # Only the first column names the schemes.
+        _column(
+            _rows(means, name, against, fair), _up(order, names=name == "reaction"), cases, heading
+        )
+        for name, against, heading in (
+            ("reaction", None, "reaction, us"),
+            ("victim", 0, "victim, % of fair rate"),
+            ("incast_last", 1, "incast, % of fair rate"),
+            ("messages", None, "control messages"),
+        )
+    ]
+    note = "Dashed: max-min fairness. Trimming sends no control messages. Two axes are logarithmic."
+    return alt.hconcat(*columns, spacing=14).properties(
+        title=title("Who is notified earlier, and what that is worth", note)
     )
 
 
-def _row(outcome: Outcome, case: str, scheme: str, fair: float) -> dict[str, Any] | None:
-    """Return a scheme's means over the seeds; None if it was not run, or did not react."""
-    point = outcome.points.get(Key(case, scheme, TABLE))
-    if point is None:
-        return None
-    of = {name: point[name].statistic("mean", None) for name in ("reaction", "victim", "messages")}
-    if any(value is None for value in of.values()):
-        return None
+Means = dict[tuple[str, str], dict[str, float | None]]
+
+
+def _means(outcome: Outcome, cases: Sequence[str], schemes: Sequence[str]) -> Means:
+    """Return the means over the seeds by case and scheme."""
+    names = ("reaction", "victim", "incast_last", "messages")
     return {
-        "scheme": scheme,
-        "reaction": of["reaction"],
-        "keeps": 100 * fair / of["victim"],
-        "label": f"{scheme} ({short(of['messages'])})",
+        (case, scheme): {name: point[name].statistic("mean", None) for name in names}
+        for case in cases
+        for scheme in schemes
+        if (point := outcome.points.get(Key(case, scheme, TABLE))) is not None
     }
 
 
-def _panel(points: pl.DataFrame, families: list[str], heading: str) -> ChartType:
-    shown = [name for name in families if name in set(points["family"].to_list())]
-    across = alt.X(
-        "reaction:Q",
-        title="time from the incast's begin until a sender slows down, us (logarithmic)",
-        scale=alt.Scale(type="log", nice=False, padding=30),
-        axis=alt.Axis(values=[5, 10, 20, 30, 50, 80], format="d"),
+def _first(means: Means, scheme: str) -> float:
+    times = (of["reaction"] for (_, name), of in means.items() if name == scheme)
+    return min((time for time in times if time is not None), default=float("inf"))
+
+
+def _rows(
+    means: Means, name: str, against: int | None, fair: Mapping[str, Sequence[float]]
+) -> pl.DataFrame:
+    """Return a quantity by scheme and case: itself, or as a rate in % of that of a fair time."""
+    rows: list[dict[str, Any]] = []
+    for (case, scheme), of in means.items():
+        value = of[name]
+        if value is None or (against is None and value == 0):
+            continue
+        shown = value if against is None else 100 * fair[case][against] / value
+        rows.append({"scheme": scheme, "case": case, "value": shown})
+    return pl.DataFrame(rows, schema=FRAME)
+
+
+def _up(order: list[str], *, names: bool) -> alt.Y:
+    axis = alt.Axis(grid=True, labels=names, ticks=False, labelPadding=6)
+    return alt.Y("scheme:N", sort=order, title=None, axis=axis, scale=alt.Scale(domain=order))
+
+
+def _column(rows: pl.DataFrame, up: alt.Y, cases: list[str], heading: str) -> alt.LayerChart:
+    """Draw a quantity; a share has the line of what is fair, other axes are logarithmic."""
+    share = "%" in heading
+    scale = alt.Scale(domainMin=0) if share else alt.Scale(type="log", nice=True)
+    across = alt.X("value:Q", title=heading, scale=scale, axis=alt.Axis() if share else APART)
+    tips: list[str | alt.Tooltip] = ["scheme", "case", alt.Tooltip("value", format=".4")]
+    marks = (
+        alt.Chart(rows)
+        .mark_point(filled=True, size=62, opacity=0.85)
+        .encode(
+            x=across,
+            y=up,
+            color=colour("case", cases).title("case"),
+            shape=shape("case", cases).title("case"),
+            tooltip=tips,
+        )
     )
-    up = alt.Y("keeps:Q", title="victim's rate, % of its fair share", scale=alt.Scale(zero=False))
-    tips: list[str | alt.Tooltip] = ["scheme", alt.Tooltip("keeps", format=".4"), "reaction"]
-    base = alt.Chart(points).encode(x=across, y=up, tooltip=tips)
-    fair = alt.Chart(pl.DataFrame({"keeps": [100.0]})).mark_rule(color=FAINT, strokeDash=[4, 3])
-    return alt.layer(
-        fair.encode(y="keeps:Q"),
-        base.mark_point(filled=True, size=70, opacity=1).encode(
-            color=colour("family", shown, families), shape=shape("family", shown, families)
-        ),
-        base.mark_text(align="left", dx=8, fontSize=11, color=INK).encode(text="label:N"),
-    ).properties(width=WIDTH, height=HEIGHT, title=heading)
+    fair = alt.Chart(pl.DataFrame({"value": [100.0]})).mark_rule(color=FAINT, strokeDash=[4, 3])
+    layers = [fair.encode(x=across), marks] if share else [marks]
+    return alt.layer(*layers).properties(width=CELL, height=ROW * len(up.to_dict()["sort"]))
 
 
 CHARTS = {"reaction": draw}
