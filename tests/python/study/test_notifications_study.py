@@ -26,6 +26,13 @@ def test_every_scheme_runs_in_every_case_on_three_switches_or_is_refused() -> No
         there = {key.mechanism for key in planned.points if (key.case, key.setup) == (case, "")}
         assert there == schemes, case
     for setup in ("voq", "shared-memory"):
-        trimmed = {"nscc", "nscc-back"} if setup == "shared-memory" else set()
-        there = {key.mechanism for key in planned.points if key.setup == setup}
-        assert there == schemes - trimmed, setup
+        assert {key.mechanism for key in planned.points if key.setup == setup} == schemes, setup
+    trimmed = {(case, scheme) for case in ("1", "2", "3") for scheme in ("nscc", "nscc-back")}
+    assert {(key.case, key.mechanism) for key in planned.refused} == trimmed
+    assert all(key.setup == "shared-memory" for key in planned.refused)
+
+
+def test_cases_change_no_scheme_but_the_loss_of_its_messages() -> None:
+    for case in load("notifications-2026").cases:
+        assert all(set(changes) == {"fault"} for changes in case.set_for.values())
+        assert all(key.startswith("flow.") for key in case.set)
