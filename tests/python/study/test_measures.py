@@ -113,6 +113,28 @@ def test_a_sender_reacts_in_the_interval_in_which_it_first_sends_less() -> None:
     assert (full.value, full.problem) == (None, "h1 sent at its full rate from 0 ns to 8 us")
 
 
+def test_first_messages_count_each_sender_and_receiver_once() -> None:
+    # Both flows are marked from the second frame on: a CNP for each, and another after 50 us.
+    run = observe(
+        {"label": "pair", "from": ["h1", "h2"], "to": "h0", "size": "100 KB"},
+        ack={"enabled": True, "size": "64 B"},
+        ecn={"kmin": "1 KB", "kmax": "1 KB", "pmax": 1.0},
+        dcqcn={"preset": "paper"},
+        stop={"at": "200 us"},
+    )
+    cnps = run.run.control.to_pylist()
+    first = {}
+    for row in cnps:
+        first.setdefault((row["node"], row["to"]), row["time_ps"] / 1e6)
+    assert len(cnps) > len(first) == 2
+    for of, expected in (("min", min(first.values())), ("max", max(first.values()))):
+        assert value(run, "first_messages", message="cnp", since="0 ns", of=of) == expected
+        at = value(run, "first_messages", message="cnp", since="1 us", of=of)
+        assert at == pytest.approx(expected - 1)
+    late = read(run, "first_messages", {"message": "cnp", "since": "199 us"})
+    assert (late.value, late.problem) == (None, "no cnp was sent after 199 us")
+
+
 def test_a_queue_settles_when_it_has_been_above_a_length_for_the_last_time() -> None:
     # Two frames of 1 KB come every 0.8 us until 8 us and one leaves: 11 KB then, 8 KB at 10.4 us.
     run = observe({**PAIR, "size": "10 KB"})
