@@ -36,6 +36,7 @@ help:
 	@echo "make test    set up, and run all lints and tests"
 	@echo "make lint    check with formatters, clippy, ruff and mypy"
 	@echo "make capi-test  build the C library and its header's test, with gcc and clang, sanitizers and valgrind"
+	@echo "make frontends-test  build the C library, and test what the frontends for ASTRA-sim and SimAI share"
 	@echo "make fuzz    fuzz every parser of frames for FUZZ_SECONDS (300), two at a time"
 	@echo "make playground       build the simulator as one page for a browser (playground/dist/index.html)"
 	@echo "make playground-test  build it, and compare its runs in headless Chromium with those of the command"
@@ -139,6 +140,12 @@ playground-test: $(VENV)/built playground tools
 capi-test:
 	+$(CARGO) build --package backwater-capi --quiet
 	bash tests/capi.sh target/debug
+
+# Needs a compiler of C++ as well, but no program that a frontend is for.
+.PHONY: frontends-test
+frontends-test:
+	+$(CARGO) build --package backwater-capi --quiet
+	bash tests/frontends.sh target/debug
 
 # A release, which takes two minutes more to compile than make demo. maturin names the wheel after the oldest glibc it runs with.
 .PHONY: wheel

@@ -1,0 +1,14 @@
+#!/usr/bin/env bash
+# frontends.sh LIBRARIES: tests what the frontends for other programs share, with no program fetched: the matching of sends and receives, and
+# the loop on the static library in this directory.
+set -euo pipefail
+cd "$(dirname "$0")/.."
+place=$(mktemp -d)
+trap 'rm -rf "$place"' EXIT
+strict=(-std=c++17 -Wall -Wextra -Wpedantic -Wconversion -Werror -O1 -g -fsanitize=undefined -fno-sanitize-recover=all)
+compiler=${CXX:-c++}
+"$compiler" "${strict[@]}" frontends/tests/matching.cpp -o "$place/matching"
+"$place/matching"
+"$compiler" "${strict[@]}" -I crates/backwater-capi/include frontends/tests/loop.cpp -o "$place/loop" "$1/libbackwater_capi.a" -lpthread -ldl -lm
+"$place/loop" "$place"
+echo "frontends: all holds"
