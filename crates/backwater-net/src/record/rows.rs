@@ -94,14 +94,25 @@ macro_rules! rows {
         }
 
         impl Rows {
+            /// Returns whether there are none.
+            pub fn is_empty(&self) -> bool {
+                $(self.$tables.is_empty() &&)+ $(self.$others.is_empty() &&)+ true
+            }
+
             /// Moves the rows of `other` here; `other` is empty then.
             pub fn append(&mut self, other: &mut Rows) {
+                if other.is_empty() {
+                    return;
+                }
                 $(self.$tables.append(&mut other.$tables);)+
                 $(self.$others.append(&mut other.$others);)+
             }
 
             /// Hands them out.
             pub(crate) fn emit(&mut self, sink: &mut dyn Sink) {
+                if self.is_empty() {
+                    return;
+                }
                 $(self.$tables.drain(..).for_each(|row| sink.row(Row::$table(&row)));)+
                 $(self.$others.drain(..).for_each(|row| sink.row(Row::$other(&row)));)+
             }

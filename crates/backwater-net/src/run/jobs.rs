@@ -26,6 +26,8 @@ pub(super) struct Jobs {
     of_group: Vec<u32>,
     /// Flows of this instant that are still to be started.
     starting: VecDeque<FlowSpec>,
+    /// Memory for what a job returns.
+    due: Due,
     /// The job that belongs to the caller of the run, and whether he has something to learn.
     pub caller: Option<u32>,
     pub news: bool,
@@ -42,6 +44,9 @@ struct Entry {
 
 const NONE: u32 = u32::MAX;
 
+/// Flows whose memory is kept for the next ones.
+const FEW: usize = 64;
+
 impl Jobs {
     pub fn new(jobs: Vec<Box<dyn Dependent>>, groups: usize) -> Jobs {
         if jobs.is_empty() {
@@ -57,7 +62,7 @@ impl Jobs {
         };
         let mut list: Vec<Entry> = jobs.into_iter().map(entry).collect();
         let caller = list.iter_mut().position(|entry| entry.job.as_caller().is_some()).map(|at| at as u32);
-        Jobs { list, of_group, starting: VecDeque::new(), caller, news: false }
+        Jobs { list, of_group, caller, ..Jobs::default() }
     }
 
     /// A job by its number.
@@ -187,15 +192,17 @@ impl<A: Actors> Network<A> {
     }
 
     pub(super) fn ask_job(&mut self, job: u32) {
-        let mut due = Due::default();
-        let entry = &mut self.jobs.list[job as usize];
+        let Jobs { list, starting, due, .. } = &mut self.jobs;
+        let entry = &mut list[job as usize];
         let Some((instant, reached)) = entry.asked.pop_first() else { return };
         reached.into_iter().for_each(|one| entry.job.completed(one.flow, one.group, one.moment));
-        let again = entry.job.due(instant, &mut due);
-        if self.jobs.starting.is_empty() {
-            self.jobs.starting = due.flows.into();
+        let again = entry.job.due(instant, due);
+        if due.flows.len() <= FEW {
+            starting.extend(due.flows.drain(..));
+        } else if starting.is_empty() {
+            *starting = std::mem::take(&mut due.flows).into();
         } else {
-            self.jobs.starting.extend(due.flows);
+            starting.extend(std::mem::take(&mut due.flows));
         }
         self.world.rows.append(&mut due.rows);
         if let Some(instant) = again {
@@ -214,7 +221,9 @@ impl<A: Actors> Network<A> {
         while !self.enough_routes() {
             let Some(flow) = self.jobs.starting.pop_front() else {
                 // The memory of all flows of a large job.
-                self.jobs.starting = VecDeque::new();
+                if self.jobs.starting.capacity() > FEW {
+                    self.jobs.starting = VecDeque::new();
+                }
                 return true;
             };
             self.start_flow(&flow);

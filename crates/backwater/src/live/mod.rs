@@ -295,11 +295,14 @@ impl Live {
     /// # Errors
     /// A time before [`Live::now`], a broken promise of the scenario (which ends the run), or a run that has ended.
     pub fn step(&mut self, until: Time) -> Result<&[Occurred], ScenarioError> {
-        let mut rows = std::mem::take(&mut self.rows);
-        let result =
-            if self.options.rows { self.step_into(until, &mut rows) } else { self.step_into(until, &mut Nowhere) };
-        self.rows = rows;
-        result?;
+        if self.options.rows {
+            let mut rows = std::mem::take(&mut self.rows);
+            let result = self.step_into(until, &mut rows);
+            self.rows = rows;
+            result?;
+        } else {
+            self.step_into(until, &mut Nowhere)?;
+        }
         Ok(&self.occurred)
     }
 
