@@ -94,7 +94,7 @@ macro_rules! rows {
         }
 
         impl Rows {
-            /// Returns whether there are none.
+            /// Returns whether it has no rows.
             pub fn is_empty(&self) -> bool {
                 $(self.$tables.is_empty() &&)+ $(self.$others.is_empty() &&)+ true
             }
