@@ -83,10 +83,12 @@ test: $(VENV)/built
 	@$(MAKE) --no-print-directory --jobs=$(JOBS) --output-sync=target test-rust lint-python test-python
 
 # Clippy compiles the examples. All crates are named, so that features are those of the core in .venv, and other people's crates are not
-# compiled again. A recipe with + shares make's jobs with its compilers.
+# compiled again. A recipe with + shares make's jobs with its compilers. Tests of the C library leave it in deps.
 .PHONY: test-rust
 test-rust: lint-rust
 	+$(CARGO) test --workspace --tests --quiet
+	@bash tests/capi.sh target/debug/deps quick
+	@bash tests/frontends.sh target/debug/deps
 	+$(CARGO) test --workspace --doc --quiet
 
 .PHONY: test-python

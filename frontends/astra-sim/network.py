@@ -1,10 +1,10 @@
 """Writes the network of ASTRA-sim's analytical backend as a scenario.
 
-    python3 network.py Ring_16npus.yml > ring.toml
+    python3 network.py Ring_16npus.yml [PAYLOAD] > ring.toml
 
 One dimension of Ring, FullyConnected or Switch. What the analytical model leaves out is left out:
 headers, gaps, acknowledgements, and buffers. Its GB is 2^30 octets. Its messages are whole; here
-they are packets, which a switch stores and forwards one by one.
+they are packets of PAYLOAD octets (4096), which a switch stores and forwards one by one.
 """
 
 import re
@@ -20,7 +20,7 @@ def value(text: str, key: str) -> str:
     return found.group(1)
 
 
-def scenario(text: str) -> str:
+def scenario(text: str, payload: int) -> str:
     """The scenario of a network."""
     kind, number = value(text, "topology"), int(value(text, "npus_count"))
     rate = f"{round(float(value(text, 'bandwidth')) * 2**30 * 8)} b/s"
@@ -52,7 +52,7 @@ def scenario(text: str) -> str:
     lines += [
         "",
         "[packet]",
-        'payload = "4096 B"',
+        f'payload = "{payload} B"',
         'header = "0 B"',
         'gap = "0 B"',
         "",
@@ -60,8 +60,10 @@ def scenario(text: str) -> str:
         "enabled = false",
     ]
     lines += ["", "[switch]", 'latency = "0 ns"', 'buffer_per = "none"']
+    lines += [f'staging = "{4 * payload} B"'] if kind == "Switch" else []
     return "\n".join(lines)
 
 
 if __name__ == "__main__":
-    print(scenario(Path(sys.argv[1]).read_text(encoding="utf-8")))
+    octets = int(sys.argv[2]) if len(sys.argv) > 2 else 4096
+    print(scenario(Path(sys.argv[1]).read_text(encoding="utf-8"), octets))

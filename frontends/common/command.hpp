@@ -27,7 +27,7 @@ class Options {
             const size_t equals = word.find('=');
             const std::string name = word.substr(0, equals);
             if (name.rfind("--", 0) != 0 || values_.count(name.substr(2)) == 0) {
-                stop("there is no option " + name + "\nhint: the README.md of this frontend lists them");
+                stop("there is no option " + name + "\nhint: docs/frontends.md of Backwater lists them");
             }
             if (equals == std::string::npos && at + 1 == count) {
                 stop(name + " needs a value");
