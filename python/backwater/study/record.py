@@ -173,17 +173,17 @@ def agreement(summary: Summary) -> str:
     """Return the result of a study in a few words, for the README's table."""
     parts = []
     if summary.spread:
-        band = "" if summary.spread == summary.numbers else f" of {summary.numbers}"
         within = f"{summary.within} of {summary.spread} numbers lie within our spread"
-        parts.append(f"{within}, {summary.agree}{band} in band")
+        parts.append(f"{within}, {summary.agree} of {summary.numbers} in band")
     elif summary.numbers:
         parts.append(f"{summary.agree} of {summary.numbers} numbers lie in band")
-    own = f"{summary.own_hold} of {summary.own}" if summary.own else ""
+    claims = []
     if summary.claims:
-        claims = f"{summary.hold} of {summary.claims} claims hold"
-        parts.append(claims + (f", {own} of our own" if own else ""))
-    elif own:
-        parts.append(f"{own} claims of our own hold")
+        claims.append(f"{summary.hold} of {summary.claims} published claims")
+    if summary.own:
+        claims.append(f"{summary.own_hold} of {summary.own} own claims")
+    if claims:
+        parts.append(f"{' and '.join(claims)} hold")
     return "; ".join(parts)
 
 
