@@ -23,52 +23,52 @@ def metrics() -> str:
     kinds = (
         (
             "Of flows",
-            "Written as `STATISTIC_QUANTITY` or `STATISTIC_QUANTITY:GROUP`, as in "
+            "The names are `STATISTIC_QUANTITY` or `STATISTIC_QUANTITY:GROUP`, for example "
             f"`p99_fct:victim`. Statistics are {STATISTICS}.",
             (registry.FLOW,),
         ),
         (
             "Of the flows of a group together",
-            "Written as `QUANTITY` or `QUANTITY:GROUP`, as in `fairness:incast`.",
+            "The names are `QUANTITY` or `QUANTITY:GROUP`, for example `fairness:incast`.",
             (registry.GROUP,),
         ),
         (
             "Of jobs",
-            "Written as `STATISTIC_QUANTITY:JOB`, as in `max_jct:train`. Metrics of collectives "
-            "can name a step, too: `max_cct:train/sum`.",
+            "The names are `STATISTIC_QUANTITY:JOB`, for example `max_jct:train`. A metric of "
+            "collectives may also name a step, for example `max_cct:train/sum`.",
             (registry.JOB, registry.ROUND, registry.COLLECTIVE),
         ),
         (
             "Of queues",
-            "Written as `STATISTIC_QUANTITY`, as in `p99_queue`, with the statistics of flows. "
-            "`max_queue` is exact and takes no samples: the greatest `max_egress_bytes` of the "
-            "table `ports`. The others are of the samples of a port, all of its queues together, "
-            "every `output.interval` from the start of the run to the end of the last flow: a mean "
-            "over time, and percentiles of time. They are those of the port where they are "
-            "greatest, and need `output.queues`. They have no value if `output.nodes` leaves out a "
-            "switch at which more may have waited.",
+            "The names are `STATISTIC_QUANTITY`, for example `p99_queue`, with the statistics of "
+            "flows. `max_queue` is exact: it is the greatest `max_egress_bytes` of the table "
+            "`ports`. All other statistics need `output.queues`, which samples the bytes in all "
+            "queues of each port. A sample is taken every `output.interval`, from the start of the "
+            "run to the end of the last flow. The statistic is computed for each port over these "
+            "samples, and the metric is the greatest of these values. The metric has no value if "
+            "`output.nodes` leaves out a switch at which more bytes may have waited.",
             (registry.QUEUE,),
         ),
         (
             "Of a priority",
-            "Written as `QUANTITY` or `QUANTITY:CLASS`, as in `pause_frames:3`. Without a class, "
-            "all classes count, and also pauses of the whole link.",
+            "The names are `QUANTITY` or `QUANTITY:CLASS`, for example `pause_frames:3`. Without a "
+            "class, the metric includes all classes, and pauses of the whole link.",
             (registry.CLASS,),
         ),
         (
             "Of messages",
-            "Written as `QUANTITY` or `QUANTITY:KIND`, as in `control_messages:cnp`; the column "
-            "`kind` of the [table control](results.md) names the kinds.",
+            "The names are `QUANTITY` or `QUANTITY:KIND`, for example `control_messages:cnp`. The "
+            "column `kind` of the [table control](results.md) has the kinds.",
             (registry.KIND,),
         ),
-        ("Of the run", "One number, written by its name alone.", (registry.RUN,)),
+        ("Of the run", "A run has one value of each of these metrics.", (registry.RUN,)),
     )
     text = (
         "# Reference: every metric\n\n"
-        "Written from the code by `make reference`, not by hand. `backwater compare --metric` and "
-        "sweeps take them\n([what a comparison says](compare-and-why.md#metrics), "
-        "[goals of a sweep](sweeps.md#a-goal)). A metric with an empty column `better` is an "
-        "amount: neither more nor less is better.\n"
+        "`make reference` writes this page from the code. `backwater compare --metric` and sweeps "
+        "accept these metrics\n([what a comparison says](compare-and-why.md#metrics), "
+        "[goals of a sweep](sweeps.md#a-goal)). If the column `better` is empty, neither more nor "
+        "less is better.\n"
     )
     every = registry.QUANTITIES.values()
     assert {one.of for one in every} <= {of for _, _, some in kinds for of in some}
@@ -85,8 +85,8 @@ def metrics() -> str:
         for one in KINDS.values()
     ]
     return text + (
-        "\n## Of studies\n\nA measure of a [study](guide.md#what-a-study-measures) has a metric as "
-        "its `kind`, or one of these, which take parameters.\n\n"
+        "\n## Of studies\n\nThe `kind` of a measure of a [study](guide.md#what-a-study-measures) is a "
+        "metric above, or a kind in this table. The last column has the parameters of the kind.\n\n"
         f"{table(header, rows_)}"
     )
 
