@@ -22,13 +22,13 @@ pub enum Law {
 #[parameters]
 #[derive(Clone, Debug)]
 pub struct Params {
-    /// Reaction point: `paper` (as published) or `ns3` (decreases on a timer, marks echoed in acknowledgements).
+    /// Algorithm of the reaction point: `paper`, or `ns3` (acknowledgements echo the marks, and a timer decides on decreases).
     #[param(default = Law::Paper, source = "choice")]
     pub law: Law,
-    /// NP: least time between two CNPs of one flow.
+    /// NP: minimum time between two CNPs for one flow.
     #[param(symbol = "N", default = Time::us(50), range = Time::ZERO.., source = "SIGCOMM 2015 section 3.1")]
     pub cnp_interval: Time,
-    /// NP: whether marks that arrive within the interval cause one CNP at its end.
+    /// NP: whether marks within `cnp_interval` after a CNP cause one CNP at the end of that interval.
     #[param(default = false, source = "choice; htsim: true")]
     pub cnp_trailing: bool,
     /// NP: class of CNPs, 0 to 7.
@@ -61,7 +61,7 @@ pub struct Params {
     /// Bytes sent per rate-increase stage.
     #[param(symbol = "B", default = Bytes(10_000_000), range = Bytes(1).., alias = "rpg-byte-reset", source = "SIGCOMM 2015 section 5")]
     pub byte_counter: Bytes,
-    /// Stages of fast recovery.
+    /// Number of the stage at which fast recovery ends.
     #[param(symbol = "F", default = 5, range = 0.., alias = "rpg-threshold", source = "SIGCOMM 2015 section 3.1")]
     pub f: u32,
     /// Additive increase of the target rate.
@@ -70,29 +70,31 @@ pub struct Params {
     /// Hyper increase of the target rate.
     #[param(symbol = "Rhai", default = Rate(400_000_000), range = Rate(0).., alias = "rpg-hai-rate", source = "choice: 10 x Rai")]
     pub rhai: Rate,
-    /// Least rate of a flow.
+    /// Minimum rate of a flow.
     #[param(
         default = Rate(100_000_000), range = Rate(1).., up_to = "the line rate", alias = "rpg-min-rate",
         source = "ns3-rdma config: 100 Mb/s", why = "a flow at rate zero never sends again"
     )]
     pub min_rate: Rate,
-    /// Whether a CNP always sets Rt = Rc. `false` (`ns3` only): only if the rate has increased since the last decrease.
+    /// Whether every rate decrease sets Rt = Rc. `false` (`ns3` only): a decrease sets it only if the rate has increased since the previous
+    /// decrease.
     #[param(default = true, source = "SIGCOMM 2015; HPCC ns-3 config: false")]
     pub clamp_target: bool,
-    /// `ns3`: time between two checks for marks; each check decreases the rate at most once.
+    /// `ns3`: time between two checks for marks. A check decreases the rate once if a mark has arrived since the previous check.
     #[param(default = Time::us(4), range = Time(1).., source = "HPCC ns-3 config: 4 us", why = "a timer of zero never ends")]
     pub decrease_interval: Time,
-    /// `paper`: whether stage F still counts as fast recovery (`max <= F` instead of `max < F`).
+    /// `paper`: whether fast recovery includes the stage with the number `f`. As published, it ends before that stage.
     #[param(default = false, source = "SIGCOMM 2015: false; htsim: true")]
     pub recover_through_f: bool,
     /// `paper`: whether timers run and alpha decays before a flow's first CNP.
     #[param(default = false, source = "choice; htsim: true")]
     pub timers_from_start: bool,
-    /// `paper`: one alpha for all flows of the run instead of one per queue pair. Only to reproduce results of simulators that share alpha.
+    /// `paper`: one alpha for all flows of the run instead of one per queue pair. Use it only to reproduce results of
+    /// simulators that share alpha.
     #[param(default = false, source = "SIGCOMM 2015: false; htsim: true")]
     pub shared_alpha: bool,
-    /// `paper`: whether the alpha timer restarts when it expires. `false`: alpha then decays with each packet until the next CNP. This is
-    /// an error of a public simulator, only to examine its results.
+    /// `paper`: whether the alpha timer restarts when it expires. With `false`, alpha then decays with each packet sent until the
+    /// next CNP. A public simulator has this error; use `false` only to examine its results.
     #[param(default = true, source = "SIGCOMM 2015: true; public UEC htsim: false")]
     pub alpha_timer_restarts: bool,
 }

@@ -1,32 +1,38 @@
 //! DCQCN — Zhu et al., "Congestion Control for Large-Scale RDMA Deployments", SIGCOMM 2015.
 //!
-//! The switch marks (CP, see [`crate::ecn`]); the receiver's NIC returns CNPs for marked packets (NP); the sender's NIC
-//! keeps a current rate Rc, a target rate Rt and an estimate of congestion alpha for each queue pair (RP).
+//! The switch marks packets (congestion point, CP: see [`crate::ecn`]). The receiver's NIC returns CNPs for marked
+//! packets (notification point, NP). The sender's NIC keeps a current rate Rc, a target rate Rt and an estimate of
+//! congestion alpha for each queue pair (reaction point, RP).
 //!
 //! ```text
-//! NP: a marked packet, and no CNP for this flow in the last N            -> CNP
-//! RP: CNP               Rt = Rc; Rc = Rc (1 - alpha/2); alpha = (1-g) alpha + g; stages = 0; timers restart
-//!     no CNP for K      alpha = (1-g) alpha, again every K
-//!     every T, every B  T or BC stage + 1, then
-//!         max(T, BC) <  F   fast recovery    Rc = (Rt + Rc)/2
-//!         min(T, BC) >  F   hyper increase   Rt = Rt + i Rhai, i = min(T, BC) - F;  Rc = (Rt + Rc)/2
-//!         otherwise         additive         Rt = Rt + Rai;                         Rc = (Rt + Rc)/2
+//! N, K, T: cnp_interval, alpha_timer, rate_timer.  B: byte_counter.  F: f.  Rai, Rhai: rai, rhai.
+//! t, b: stages by time and by bytes since the last CNP (the paper writes T and BC)
+//!
+//! NP: marked packet, and no CNP for its flow in the last N:  send a CNP
+//! RP: CNP arrives         Rt = Rc; Rc = Rc (1 - alpha/2); alpha = (1-g) alpha + g; t = b = 0; restart timers, byte counter
+//!     no CNP for K        alpha = (1-g) alpha; the same after every further K
+//!     T has passed        t = t + 1; increase
+//!     B bytes were sent   b = b + 1; increase
+//!     increase:   max(t, b) < F   fast recovery      Rc = (Rt + Rc)/2
+//!                 min(t, b) > F   hyper increase     Rt = Rt + i Rhai with i = min(t, b) - F;  Rc = (Rt + Rc)/2
+//!                 otherwise       additive increase  Rt = Rt + Rai;                            Rc = (Rt + Rc)/2
 //! ```
 //!
-//! Two reaction points exist: [`paper::ReactionPoint`], the law above, and [`ns3::ReactionPoint`], the timer-driven form of the
-//! public ns-3 code, in which every marked acknowledgement counts and decreases happen on a timer.
+//! The parameter `law` selects one of two reaction points. [`paper::ReactionPoint`] is the one above.
+//! [`ns3::ReactionPoint`] is that of the public ns-3 code: every marked acknowledgement counts, and a timer decides on
+//! decreases.
 //!
 //! # Not modelled
 //! - loss recovery (the [transport](docs/modelling/connections.md) does that)
 //! - CNPs that several flows share
 //!
 //! # Differences
-//! - The byte counter counts payload, and starts at zero at each stage.
-//! - The target rate may pass the line rate. `ns3` clamps it.
-//! - The least rate `min_rate` is 100 Mb/s as in ns3-rdma. The paper names none.
-//! - The preset `htsim-aidc-2025` has one alpha for all flows of the run. It decays alpha for every sending flow, and
-//!   counts stages up to and including F as recovery. The simulator behind the SFC-AIDC study of 2025 does this; it is
-//!   not DCQCN.
+//! - The byte counter counts payload. When it reaches B, it restarts at zero: bytes beyond B do not count for the next
+//!   stage.
+//! - With `law = "paper"` the target rate may exceed the line rate. With `law = "ns3"` it cannot.
+//! - The paper names no minimum rate. The default of `min_rate` is 100 Mb/s, as in the configuration of ns3-rdma.
+//! - The preset `htsim-aidc-2025` is not DCQCN as published, but that of the simulator behind the SFC-AIDC study of
+//!   2025. All flows of the run share one alpha, and every sending flow decays it. Fast recovery includes stage F.
 
 mod config;
 pub mod ns3;

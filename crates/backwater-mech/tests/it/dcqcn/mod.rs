@@ -1,4 +1,4 @@
-//! Oracle of DCQCN: the fixed point of the fluid model, the law without packets that circles it, and its fairness.
+//! Oracle of DCQCN: the fixed point of the fluid model, the algorithm without packets, whose queue oscillates, and fairness.
 
 mod oracle;
 
@@ -64,8 +64,8 @@ fn long_run<const S: usize>(case: &Case, stretches: [(u64, u64); S]) -> (Vec<f64
 
 /// Root of the fluid model (Zhu et al., SIGCOMM 2015 and CoNEXT 2016) for 40 Gb/s, Rai 40 Mb/s, tau 50 us, T = tau' = 55 us, B 10 MB, F 5,
 /// Kmin 5 KB, Kmax 200 KB, Pmax 1 %: a queue of 20.2, 41.8 and 93.8 KB for 2, 4 and 8 flows. The integrated equations converge to it.
-/// Single marks and cuts do not: without any packet the law circles the root, and its mean lies above, because a curve that is cut off at
-/// Kmin lets a swing below mark nothing less. The simulator is held to that; the mean of 30 ms of it is left to chance by about 5 %.
+/// Single marks and cuts do not: even without packets the queue oscillates, and its mean lies above the root. No experiment here explains
+/// why. The simulator must match that mean. Its own mean over 30 ms varies by about 5 % by chance.
 #[test]
 fn paper_law_circles_the_fluid_models_fixed_point() {
     for (n, root) in [(2, 20.2), (4, 41.8), (8, 93.8)] {
