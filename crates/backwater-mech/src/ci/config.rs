@@ -47,7 +47,7 @@ pub enum CimType {
 #[parameters]
 #[derive(Clone, Debug)]
 pub struct Params {
-    /// Role of each of the queues 0 to 7. Value k: monitored queue of traffic class k - 1. Value -k: its congesting queue. Value 0: none.
+    /// Role of each of the queues 0 to 7. k: monitored queue of traffic class k - 1. -k: the congesting queue beside it. 0: neither.
     /// With `[[ci.at]]`, eight zeros switch CI off at some switches.
     #[param(
         symbol = "queue-map", default = vec![0, 0, -4, 4, 0, 0, 0, 0], each = -8..=8, range_text = "8 of -8 to 8", alias = "queue-map",
@@ -61,34 +61,34 @@ pub struct Params {
     /// Length of the monitored queue above which each arriving packet makes its flow a congesting flow, unless `above_high` is `pmax`.
     #[param(symbol = "High", default = Bytes(300_000), range = low.., source = "simulations of P802.1Qcz, 2017 and 2018")]
     pub high: Bytes,
-    /// Probability that an arriving packet makes its flow a congesting flow, at `high`.
+    /// Probability that an arriving packet makes its flow a congesting flow while the monitored queue is at `high`.
     #[param(
         symbol = "Pmax", default = 0.01, range = 0.0..=1.0, source = "simulations of P802.1Qcz, 2017 and 2018",
         why = "that is not a probability"
     )]
     pub pmax: f64,
-    /// While the queue is above `high`: `all` packets make their flow a congesting flow, or (`pmax`) each does so with the probability
-    /// `pmax`.
+    /// Packets that make their flow a congesting flow while the monitored queue is above `high`: `all`, or (`pmax`) each with the
+    /// probability `pmax`.
     #[param(default = AboveMaximum::All, source = "choice; simulations of P802.1Qcz, 2018, name a Max Probability only")]
     pub above_high: AboveMaximum,
-    /// Weight of one arrival in the average length of the monitored queue that is compared with `low` and `high`. Absent: no average, the
-    /// current length.
+    /// Weight of one arrival in the average length of the monitored queue. The average is compared with `low` and `high`. Absent: no
+    /// average, but the current length.
     #[param(symbol = "w", range = >0.0..=1.0, source = "choice; Floyd and Jacobson 1993 (RED): 0.002", why = "that is no weight of an average")]
     pub weight: Option<f64>,
-    /// Packets in a congesting queue that are marked (ECN). `isolated`: all that this port isolates. `local`: those of flows that it has
-    /// identified itself. `found`: only the identifying packet. `none`: none.
+    /// Packets in a congesting queue that are marked (ECN). `isolated`: all packets that this port isolates. `local`: packets of flows that
+    /// this port has identified itself. `found`: only the packet that identifies its flow. `none`: no packet.
     #[param(default = CeMarking::Local, source = "choice; simulations of P802.1Qcz, 2018: marked once isolated, not said by whom")]
     pub ce_marking: CeMarking,
     /// How flows that move between the queues stay in order: by `counters` for each flow, or by `markers` in the queues.
     #[param(default = FlowOrder::Counters, source = "choice; IEEE 802.1Qcz-2023 8.6.8.6 asks for order")]
     pub in_order: FlowOrder,
-    /// Whether switches send CIMs to their upstream neighbours and act on received ones. `false`: local isolation only.
+    /// Whether switches send congestion isolation messages (CIMs) to their upstream neighbours, and act on received CIMs. `false`: local isolation only.
     #[param(default = true, source = "IEEE 802.1Qcz-2023 clause 49; degrees of conformity: ICCRG, IETF 101")]
     pub cim: bool,
-    /// Whether hosts take part: they receive CIMs, and send the congesting flow in the priority of the congesting queue.
+    /// Whether hosts take part. They then receive CIMs, and send a congesting flow in the priority of the congesting queue.
     #[param(default = false, source = "IEEE 802.1Qcz-2023 5.32: optional")]
     pub end_stations: bool,
-    /// Length of the congesting queue above which a CIM goes to the upstream neighbour; 0 B: as soon as a flow is isolated.
+    /// Length of the congesting queue above which a CIM goes to the upstream neighbour. 0 B: the first isolated packet causes a CIM.
     #[param(symbol = "CIM_TH", default = Bytes(300_000), range = Bytes::ZERO.., up_to = "below the PFC threshold", source = "choice: high")]
     pub cim_threshold: Bytes,
     /// Minimum time between two CIMs for one flow.
@@ -115,7 +115,7 @@ pub struct Params {
         source = "IEEE 802.1Qcz-2023 49.4.1.1.2", why = "there is no such class, and 7 is served first"
     )]
     pub cim_tx_priority: u8,
-    /// Time for which a flow isolated by a CIM stays isolated, from the last CIM or the end of congestion, whichever is later.
+    /// Time for which a flow isolated by a CIM stays isolated. It begins at the last CIM or at the end of congestion, whichever is later.
     #[param(
         symbol = "ci-max-flow-life", default = Time::ms(1_000), range = Time::ZERO.., alias = "ci-max-flow-life",
         source = "IEEE 802.1Qcz-2023 49.4.1.1.3"
@@ -227,10 +227,10 @@ pub(super) fn check(params: &Params, cx: &CheckCx<'_>) -> Vec<Finding> {
                 fatal: false,
                 key: "cim_threshold",
                 reason: format!(
-                    "cim_threshold ({}) is not below the buffer of {} ({buffer}): no neighbour is ever told",
+                    "cim_threshold ({}) is not below the buffer of {} ({buffer}): no neighbour ever receives a CIM",
                     params.cim_threshold, shape.name
                 ),
-                hint: "lower it, or say cim = false for local isolation only".into(),
+                hint: "lower it, or set cim = false for local isolation only".into(),
             });
             break;
         }

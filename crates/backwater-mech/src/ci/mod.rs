@@ -6,18 +6,22 @@
 //! Meanwhile the end-to-end control of the sources should remove the cause.
 //!
 //! ```text
-//! on packet p of flow F with queue MQ of egress port o:
-//!     F in stream table of o:             isolate
-//!     otherwise, with probability red(q): add F, local-create; isolate
+//! stream table of a port: flows that wait in its congesting queue, because the port identified the flow (local-create),
+//! a CIM named the flow (cim-create), or packets of the flow arrived in the priority of that queue
+//!
+//! packet p of flow F arrives for the monitored queue MQ of egress port o:
+//!     F is in the stream table of o:      isolate p
+//!     otherwise, with probability red(q): add F to the table, local-create; isolate p
 //!         q = bytes in MQ (with `weight`: their average over these packets)
-//!         red(q) = 0 up to `low`, rising to `pmax` at `high`, 1 above (or pmax, by `above_high`)
-//! isolate:  queue = CQ, and p's priority on the next link is CQ's; mark CE (which: `ce_marking`)
-//!           if CQ bytes > `cim_threshold`, fewer than `max_cim_tx` CIMs were sent for F, and the last one is `cim_interval` old:
-//!               send CIM{F} to the neighbour from which p came
-//! on CIM{F} from the neighbour at port r:  add or refresh F in the stream table of r, cim-create; the CIM ends here
+//!         red(q) = 0 up to `low`, rising to `pmax` at `high`; above `high` 1, or `pmax` (see `above_high`)
+//! isolate p:  p joins the congesting queue CQ, and takes CQ's number as its priority on the next link
+//!             mark p (ECN) if `ce_marking` includes it
+//!             if CQ bytes > `cim_threshold`, fewer than `max_cim_tx` CIMs were sent for F, and the last one is `cim_interval` old:
+//!                 send CIM{F} to the neighbour from which p came
+//! CIM{F} arrives from the neighbour at port r:  add F to the stream table of r, cim-create, or refresh its entry
 //! F leaves the table of o:
-//!     CQ of o is empty:                   flows that are local-create only, and flows that only arrived in the CQ's priority
-//!     ci-max-flow-life after the CQ was last empty, and after the last CIM:   flows that are cim-create
+//!     when CQ of o is empty:  if F is not cim-create
+//!     `max_flow_life` after CQ was last empty, and as long after the last CIM:  if F is cim-create
 //! ```
 //!
 //! A packet that arrives in the priority of a CQ waits in the CQ, isolated here or not: the queue's number travels as
@@ -30,21 +34,23 @@
 //!
 //! # Not modelled
 //! - LLDP: Backwater assumes that neighbours have the same queue map, and that each knows whether the other takes part
-//! - a limit of the stream table
+//! - a limit to the number of entries in the stream table
 //!
 //! # Differences
-//! - A switch identifies a flow by the simulation's own flow, not by header fields. Acknowledgements are isolated separately from data.
-//!   Control frames of mechanisms are not flows.
-//! - An entry's age is checked when the next packet of its flow arrives, so that ageing does not prolong a run.
-//! - A CIM as a CNM (`cim_type = "cnm"`) has no place for the flow's source address. The receiver knows the flow all the same, since it is
-//!   the simulation's own. Its feedback is 0, so that no reaction point would slow down.
-//! - The simulations state "ECN is marked once a packet is isolated" and do not name the switch that marks. By default,
-//!   the port that has found the flow marks it (`ce_marking = "local"`).
-//! - With `ce_marking = "isolated"`, an upstream port also marks flows isolated by a CIM, for all of `max_flow_life`, even after the
-//!   congestion has ended. All flows of `scenarios/ci-victim.toml` with DCQCN are then complete after 184 ms of simulated time, not after
-//!   1.7 ms.
-//! - With `ce_marking = "found"`, one packet is marked each time that the port finds its flow. Flows isolated by a CIM
-//!   or by another port are not marked.
+//! - A flow is a flow of the simulation, and a switch needs no header fields to identify it. A flow's acknowledgements
+//!   are isolated separately from its data. Control frames of mechanisms belong to no flow.
+//! - A switch checks the age of an entry when the next packet of the entry's flow arrives, so ageing does not prolong a
+//!   run.
+//! - A CIM in the form of a CNM (`cim_type = "cnm"`) has no field for the flow's source address. In Backwater the CIM
+//!   refers to the simulated flow, so the neighbour identifies the flow without this address. The CNM's feedback is 0,
+//!   so no reaction point slows down.
+//! - The published simulations state "ECN is marked once a packet is isolated", and do not name the switch that marks.
+//!   By default, the port that has identified the flow marks its packets (`ce_marking = "local"`).
+//! - With `ce_marking = "isolated"`, an upstream port also marks packets of flows that a CIM named. It marks them for
+//!   all of `max_flow_life`, even after the congestion has ended. With DCQCN in `scenarios/ci-victim.toml`, all flows
+//!   are then complete after 184 ms of simulated time instead of 1.7 ms.
+//! - With `ce_marking = "found"`, a port marks one packet each time that it identifies a flow. It marks no packet of a
+//!   flow that a CIM named or that another port identified.
 
 mod config;
 mod station;
