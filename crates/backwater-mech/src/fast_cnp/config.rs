@@ -26,13 +26,14 @@ pub struct Params {
         source = "draft-xiao-rtgwg-rocev2-fast-cnp-05 has a threshold; the value is the operator's"
     )]
     pub threshold: Bytes,
-    /// Node that a congested switch notifies: the `sender` itself, by a Fast CNP; or its `proxy`, the sender's switch, which sends it a usual CNP.
+    /// Node that a congested switch notifies: the `sender`, by a Fast CNP; or a `proxy`, the sender's switch, which sends the sender a usual
+    /// CNP.
     #[param(
         default = Notify::Sender,
         source = "draft-xiao-rtgwg-rocev2-fast-cnp-05: the sender; draft-xiao-rtgwg-proxy-congestion-notification-03: a proxy"
     )]
     pub notify: Notify,
-    /// Least time between two notifications of a switch for one flow.
+    /// Minimum time between two notifications that a switch sends for one flow.
     #[param(
         symbol = "N", default = Time::us(50), range = Time::ZERO..,
         source = "choice: as between two CNPs of a receiver, SIGCOMM 2015 section 3.1; the draft asks for a limit"
@@ -44,7 +45,7 @@ pub struct Params {
     /// Class of notifications and of a proxy's CNPs, 0 to 7.
     #[param(default = 6, range = 0..=7, source = "choice: as `dcqcn.cnp_class`", why = "there is no such class")]
     pub message_class: u8,
-    /// Frame length of a Fast CNP, and of the notification for a proxy.
+    /// Frame length of a Fast CNP, and of the notification to a proxy.
     #[param(
         default = Bytes(122), range = Bytes(64)..=Bytes(1 << 20),
         source = "RoCEv2, InfiniBand annex A17: 78 B over IPv4; 20 B more for IPv6, and 24 B for a destination option with an address",

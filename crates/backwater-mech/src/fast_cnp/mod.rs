@@ -1,17 +1,19 @@
 //! Fast CNP — draft-xiao-rtgwg-rocev2-fast-cnp-05 (2026-05-25), "Fast Congestion Notification Packet (CNP) in RoCEv2
 //! Networks"; by proxy draft-xiao-rtgwg-proxy-congestion-notification-03 (2026-03-15). Both are individual drafts.
 //!
-//! A congested switch itself sends the congestion notification packet of RoCEv2 to the sender of a packet. It does not
-//! mark the packet and wait for the receiver. The sender reacts as to a CNP of the receiver. Where a sender does not
-//! know the format, the switch notifies a proxy on the path to it, which sends it a usual CNP.
+//! A congested switch itself sends the congestion notification packet (CNP) of RoCEv2 to the sender of a packet. It does
+//! not mark the packet and wait for the receiver. The sender reacts as to a CNP of the receiver. If the sender does not
+//! know the format, the switch notifies a proxy on the path to the sender, and the proxy sends a usual CNP.
 //!
 //! ```text
-//! congested network node, as a data packet p joins egress queue e:
-//!     q(e) > Th and no notification for flow(p) in the last N   ->  Fast CNP, or (by proxy) a notification for the proxy
-//! Fast CNP:      destination queue pair (of p), original destination address (of p); from the switch, to the source of p
-//! notification:  the same, for the proxy of the source of p
-//! proxy:         takes a notification for an attached sender, and sends it the CNP of RoCEv2, which the sender knows
-//! sender:        a CNP of either kind: reacts as its control does
+//! Th: threshold.  N: interval.  q(e): bytes in egress queue e.
+//!
+//! switch, when data packet p joins egress queue e:
+//!     if q(e) > Th, and the switch has sent no notification for p's flow in the last N:
+//!         send a Fast CNP to the source of p, or (`notify = "proxy"`) a notification to the proxy of that source
+//! Fast CNP and notification:  name p's destination queue pair and p's original destination address
+//! proxy, when a notification for an attached sender arrives:  send this sender the usual CNP of RoCEv2
+//! sender, when a Fast CNP or a CNP arrives:  its congestion control reacts
 //! ```
 //!
 //! With the switch at distance d from the sender, and the receiver at distance D from the switch, the sender learns d
@@ -23,22 +25,28 @@
 //! generation; off by default.
 //!
 //! # Not modelled
-//! - telemetry in a Fast CNP (the option with IOAM trace data), and a change of path by the address of its switch
-//! - limits to all Fast CNPs of a switch together, and filters by address at the border of a domain
-//! - the format of the notification, which we cannot read: a capture has a Fast CNP in its place
-//! - how a switch learns which senders know the format, or their proxies: `notify` states it
+//! - telemetry in a Fast CNP (the option with IOAM trace data)
+//! - a sender that changes a flow's path because of the address of the notifying switch
+//! - a limit to the rate of all Fast CNPs of a switch together
+//! - filters by address at the border of a domain
+//! - the format of the notification to a proxy: the body of the draft was not available to us; a capture contains a
+//!   Fast CNP instead
+//! - how a switch learns whether a sender knows the format, and which proxy a sender has: `notify` applies to all
+//!   senders
 //! - how a proxy learns the sender's queue pair
 //! - the time that a proxy needs to translate, beyond the switch's latency
 //!
 //! # Differences
-//! - The switch leaves marks to [`[ecn]`](docs/modelling/ecn.md). Where both act, a sender learns twice, as the draft
-//!   allows for senders that may not support it. Where it is known to, the draft forbids the mark: leave out `[ecn]`.
-//! - The draft limits the rate of generation, and we do not know by what. Here it is by flow and switch: a choice, as
-//!   DCQCN's notification point does.
-//! - The proxy is the switch of the sender: a proxy is "between the congested network node and the traffic sender". The
-//!   switch of the sender itself sends the usual CNP at once.
-//! - Any data packet of the classes counts, also one that is not ECN-capable.
-//! - Networks here have IPv4 addresses. A Fast CNP has IPv6 addresses, as in the draft, formed from them.
+//! - Fast CNP leaves marks to [`[ecn]`](docs/modelling/ecn.md). With both, the sender is notified twice. The draft allows
+//!   this for a sender that may not support Fast CNP. For a sender that supports it, the draft forbids the mark: leave
+//!   out `[ecn]`.
+//! - The draft limits the rate of Fast CNPs. Its rule was not available to us. Here a switch sends at most one for each
+//!   flow in `interval`, as DCQCN's notification point does.
+//! - The draft's proxy is "between the congested network node and the traffic sender". Here it is the switch to which
+//!   the sender is attached. If this switch is congested itself, it sends the usual CNP at once.
+//! - Any data packet of the `classes` may cause a notification, even if it is not ECN-capable.
+//! - Nodes in Backwater have IPv4 addresses. A Fast CNP has IPv6 addresses, as in the draft, formed from the IPv4
+//!   addresses.
 
 mod config;
 mod wire;
