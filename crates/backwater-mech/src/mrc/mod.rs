@@ -193,6 +193,7 @@ impl NicSide for Responder {
 /// MRC.
 pub enum Mrc {}
 
+#[backwater_derive::mechanism]
 impl Mechanism for Mrc {
     const NAME: &'static str = "mrc";
     const DEFINED_BY: &'static str = "arXiv 2605.04333; OCP MRC 1.0; draft-filsfils-srv6ops-srv6-ai-backend-04";
@@ -202,8 +203,6 @@ impl Mechanism for Mrc {
     const MESSAGE: TypeId = TypeId::of::<Word>();
     const VALUE: &'static str = "of a probe and its answer the entropy value";
     const COUNTERS: &'static str = "ev_probes (probes of entropy values that a host answered)";
-    type Params = Params;
-    type Shared = ();
     type Switch = Router;
     type Nic = Responder;
     type Flow = Sender;
