@@ -307,7 +307,7 @@ def recorded(folder: Path) -> list[float]:
 ELSEWHERE = {
     "bcn-delay-2007": {"46": "TABLE.md"},
     "ci-qcz-2018": {"22": "README.md", "44": "README.md"},
-    "sfc-aidc-2025-training": {"7.4": "README.md"},
+    "sfc-aidc-2025-training": {"2.1": "README.md"},
     "sfc-best-effort": {"1.9": "README.md", "2.7": "README.md"},
     "sfc-buffer": {"5.9": "README.md"},
 }
