@@ -31,8 +31,9 @@
 //!   stage.
 //! - With `law = "paper"` the target rate may exceed the line rate. With `law = "ns3"` it cannot.
 //! - The paper names no minimum rate. The default of `min_rate` is 100 Mb/s, as in the configuration of ns3-rdma.
-//! - The preset `htsim-aidc-2025` is not DCQCN as published, but that of the simulator behind the SFC-AIDC study of
-//!   2025. All flows of the run share one alpha, and every sending flow decays it. Fast recovery includes stage F.
+//! - The preset `htsim-aidc-2025` is not DCQCN as published. It has the algorithm of the simulator behind the SFC-AIDC
+//!   study of 2025: all flows of the run share one alpha, and every sending flow decays this alpha. Fast recovery
+//!   includes stage F.
 
 mod config;
 pub mod ns3;
