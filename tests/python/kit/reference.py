@@ -85,8 +85,9 @@ def metrics() -> str:
         for one in KINDS.values()
     ]
     return text + (
-        "\n## Of studies\n\nThe `kind` of a measure of a [study](guide.md#what-a-study-measures) is a "
-        "metric above, or a kind in this table. The last column has the parameters of the kind.\n\n"
+        "\n## Of studies\n\n"
+        "The `kind` of a measure of a [study](guide.md#what-a-study-measures) is a metric above, "
+        "or a kind in this table. The last column has the parameters of the kind.\n\n"
         f"{table(header, rows_)}"
     )
 
