@@ -1,12 +1,18 @@
 #!/usr/bin/env bash
 # frontends.sh LIBRARIES: tests what the frontends for other programs share, with no program fetched: the matching of sends and receives, and
-# the loop on the static library in this directory.
+# the loop on the static library in this directory. Without a compiler of C++ nothing is tested; in continuous integration (CI is set) that
+# is an error.
 set -euo pipefail
 cd "$(dirname "$0")/.."
+compiler=${CXX:-c++}
+if ! command -v "$compiler" >/dev/null; then
+    [ -z "${CI:-}" ] || { echo "error: $compiler is missing; Debian has it in the package g++" >&2; exit 1; }
+    echo "without $compiler, which is not installed: frontends are not tested"
+    exit
+fi
 place=$(mktemp -d)
 trap 'rm -rf "$place"' EXIT
 strict=(-std=c++17 -Wall -Wextra -Wpedantic -Wconversion -Werror -O1 -g -fsanitize=undefined -fno-sanitize-recover=all)
-compiler=${CXX:-c++}
 "$compiler" "${strict[@]}" frontends/tests/matching.cpp -o "$place/matching"
 "$place/matching"
 "$compiler" "${strict[@]}" -I crates/backwater-capi/include frontends/tests/loop.cpp -o "$place/loop" "$1/libbackwater_capi.a" -lpthread -ldl -lm
