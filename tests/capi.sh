@@ -57,5 +57,5 @@ for compiler in gcc clang; do
 done
 if there valgrind; then
     # What is reachable by pointers into the middle of memory is not lost: tables in statics are.
-    run valgrind 100 valgrind --quiet --leak-check=full --show-leak-kinds=definite --errors-for-leak-kinds=definite --error-exitcode=9 "$(ls "$place"/*-static | head -n 1)"
+    run valgrind 100 valgrind --quiet --leak-check=full --show-leak-kinds=definite --errors-for-leak-kinds=definite --error-exitcode=9 "$(ls "$place"/*-static | tail -n 1)"
 fi
