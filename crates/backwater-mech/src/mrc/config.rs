@@ -17,8 +17,8 @@ pub struct Params {
         source = "arXiv 2605.04333, 2.1: typically 128 to 256; the range: choice", why = "a flow keeps a state for each"
     )]
     pub values: u32,
-    /// Source routes: for each switch of the path that has a choice, in order, the number of ports among which a value selects. The
-    /// first is the number of planes. Absent: switches hash the value (ECMP).
+    /// Source routes: for each switch of the path, in order, the number of ports among which a value selects. The first is the number of
+    /// planes. Absent: switches hash the value (ECMP).
     #[param(
         each = 1..=65535,
         source = "arXiv 2605.04333, 2.2 (SRv6); MRC 1.0, 9.3.4 (structured values), as others describe it",

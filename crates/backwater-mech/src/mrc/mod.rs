@@ -17,8 +17,8 @@
 //! source route          value v at choice i of the path:  port floor((v - 1) / (f1 ... f(i-1))) mod fi
 //! ```
 //!
-//! With `fields` = f1, f2, … a value is a source route: f1 is the number of planes, f2 that of a leaf's uplinks. Each
-//! plane has as many values, and planes take turns. A flow draws its paths in each plane. An ACK takes the value of its
+//! With `fields` = f1, f2, … a value is a source route: f1 is the number of planes, f2 that of a leaf's uplinks. Planes
+//! take turns, so with n a multiple of f1 each has as many values. A flow draws its paths in each plane. An ACK takes the value of its
 //! packet, so over a symmetric network it comes back over the same switches. Without `fields`, switches hash values (ECMP).
 //!
 //! Reliability is [reliable unordered delivery](docs/modelling/connections.md#reliable-unordered-delivery), the window is
@@ -43,13 +43,16 @@
 //! - If all values are retired, all take turns. No text says what happens then.
 //! - A timeout may be false, if an ACK was lost or late. The value is retired all the same, until it is probed.
 //! - With `fields` planes take turns strictly. MRC chooses a value of a plane whose port can take a packet.
+//! - Fields are those of hops. If a switch has another number of ports towards the receiver, it hashes the value, as it
+//!   does for a packet that a switch returns to its sender.
+//! - With `topology.host_rate` no leaf has a port to a host, so no trimmed packet counts as trimmed at its last hop.
 
 mod config;
 pub mod values;
 mod wire;
 
 use self::values::Values;
-use backwater_net::packet::Port;
+use backwater_net::packet::{Body, Port};
 use backwater_net::prelude::*;
 pub use config::Params;
 use std::any::TypeId;
@@ -108,11 +111,12 @@ impl FlowSide for Sender {
     fn on_timer(&mut self, cx: &mut FlowCx<'_>, place: u16) {
         let Some(values) = &mut self.values else { return };
         let idle = !values.in_flight() && cx.backlog() == Bytes::ZERO;
-        let Some(ev) = values.probe(place, idle) else { return };
+        let (now, then) = (cx.now(), cx.now().after(self.params.probe_interval));
+        let Some(ev) = values.probe(place, now, then, idle) else { return };
         let &FlowShape { src, dst, class, .. } = cx.shape();
         // arXiv 2605.04333, 2.1: probes show whether paths that are assumed bad are bad.
         cx.send(dst, class, Word { ev, src, class, answers: false }.frame(cx.flow()));
-        cx.arm(cx.now().after(self.params.probe_interval), place);
+        cx.arm(then, place);
     }
 
     fn on_control(&mut self, _: &mut FlowCx<'_>, frame: &Control) -> Fate {
@@ -146,7 +150,7 @@ impl Sender {
     /// Arms the probes of values that have been retired meanwhile.
     fn arm(&mut self, cx: &mut FlowCx<'_>) {
         let due = cx.now().after(self.params.probe_interval);
-        self.values.iter_mut().flat_map(|values| values.arm()).for_each(|place| cx.arm(due, place));
+        self.values.iter_mut().flat_map(|values| values.arm(due)).for_each(|place| cx.arm(due, place));
     }
 }
 
@@ -164,7 +168,10 @@ impl SwitchSide for Router {
         let (path, field) = (u32::from(pkt.ev()).checked_sub(1)?, *rest.first()?);
         // arXiv 2605.04333, 2.2: the path is a sequence of ports that the sender has chosen; tables are static.
         let port = path / before.iter().product::<u32>() % field;
-        Some(candidates[port as usize % candidates.len()])
+        // A packet that a switch returns has not passed the switches before it on this way.
+        let returned = matches!(pkt.body, Body::Ack(ack) if ack.is_returned());
+        let on_route = candidates.len() == field as usize && !returned;
+        on_route.then(|| candidates[port as usize])
     }
 }
 

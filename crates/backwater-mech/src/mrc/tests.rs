@@ -6,6 +6,7 @@ use backwater_engine::rng;
 use backwater_net::bench::{FlowBench, SwitchBench, at_offset, data};
 use backwater_net::config::SwitchParams;
 use backwater_net::hooks::Turn;
+use backwater_net::packet::{AckHeader, Gap};
 use std::collections::{BTreeMap, BTreeSet};
 
 fn values(n: u32) -> Values {
@@ -65,17 +66,36 @@ fn answers_in_a_row_bring_a_value_back() {
     let mut values = values(4);
     let ev = values.take(0);
     values.lost(0);
-    let places = values.arm();
-    assert_eq!((places.len(), values.arm().len()), (1, 0));
+    let at = |n: u64| Time::us(10 * n);
+    let places = values.arm(at(1));
+    assert_eq!((places.len(), values.arm(at(1)).len()), (1, 0));
     assert!(!values.answered(ev, 2), "nothing has been asked");
-    for (answered, back) in [(true, false), (false, false), (true, false), (true, true)] {
-        assert_eq!(values.probe(places[0], false), Some(ev));
+    for (n, (answered, back)) in (1..).zip([(true, false), (false, false), (true, false), (true, true)]) {
+        assert_eq!(values.probe(places[0], at(n), at(n + 1), false), Some(ev));
         if answered {
             assert_eq!(values.answered(ev, 2), back);
         }
     }
-    assert_eq!(values.probe(places[0], false), None);
+    assert_eq!(values.probe(places[0], at(5), at(6), false), None);
     assert!((1..5).any(|number| values.take(number) == ev));
+}
+
+/// A value that returns and is retired again within one interval has one chain of probes: the timer of the first is void.
+#[test]
+fn a_timer_of_an_earlier_retirement_is_void() {
+    let mut values = values(4);
+    let ev = values.take(0);
+    values.lost(0);
+    let place = values.arm(Time::us(10))[0];
+    assert_eq!(values.probe(place, Time::us(10), Time::us(20), false), Some(ev));
+    assert!(values.answered(ev, 1));
+    let number = (1..).find(|number| values.take(*number) == ev).expect("it has a turn");
+    values.lost(number);
+    assert_eq!(values.arm(Time::us(24)), [place]);
+    assert_eq!(values.probe(place, Time::us(20), Time::us(30), false), None);
+    assert_eq!(values.probe(place, Time::us(24), Time::us(34), false), Some(ev));
+    assert_eq!(values.probe(place, Time::us(30), Time::us(40), false), None);
+    assert_eq!(values.probe(place, Time::us(34), Time::us(44), false), Some(ev));
 }
 
 /// While a flow has nothing to send, nothing is probed; its next packet arms the probe.
@@ -136,5 +156,12 @@ fn a_value_is_a_source_route() {
     assert_eq!(router.choose(&mut bench.cx(), &ports, &pkt), None);
     pkt.spread_by(1 + 2 + 4);
     assert_eq!(router.choose(&mut bench.cx(), &ports, &pkt), Some(Port(6)));
+    // With a port less, the digit names no port: the value is hashed, so that no port gets two digits.
+    assert_eq!(router.choose(&mut bench.cx(), &ports[1..], &pkt), None);
+    // A packet that is returned has not passed the switches before on its way back.
+    let gap = Gap::Returned { at: 0, ev: pkt.ev(), flags: 0 };
+    let mut nack = pkt;
+    nack.body = Body::Ack(AckHeader { src: HostId(9), received: 0, gap: Some(gap) });
+    assert_eq!((nack.ev(), router.choose(&mut bench.cx(), &ports, &nack)), (pkt.ev(), None));
     assert!(Mrc::switch(&Params::default(), bench.shape()).is_none());
 }

@@ -7,6 +7,7 @@
 //! k probes in a row answered                  ASSUMED_BAD -> GOOD
 //! ```
 
+use backwater_engine::Time;
 use rand::{Rng, RngExt};
 use serde::{Deserialize, Serialize};
 use std::collections::VecDeque;
@@ -20,8 +21,8 @@ pub enum State {
     Skip,
     /// Retired.
     AssumedBad {
-        /// Its next probe is due some time.
-        armed: bool,
+        /// When its next probe is due. Timers of other times are of an earlier retirement.
+        due: Option<Time>,
         /// Its last probe has not been answered.
         asked: bool,
         /// Probes answered in a row.
@@ -30,7 +31,7 @@ pub enum State {
 }
 
 /// Retired just now.
-const RETIRED: State = State::AssumedBad { armed: false, asked: false, answered: 0 };
+const RETIRED: State = State::AssumedBad { due: None, asked: false, answered: 0 };
 
 /// No value: the packet has not been sent.
 const NONE: u16 = u16::MAX;
@@ -139,14 +140,14 @@ impl Values {
         new
     }
 
-    /// Places of the retired values whose next probe is to be armed now.
-    pub fn arm(&mut self) -> Vec<u16> {
+    /// Places of the retired values whose next probe, due then, is to be armed now.
+    pub fn arm(&mut self, then: Time) -> Vec<u16> {
         if std::mem::take(&mut self.unarmed) == 0 {
             return Vec::new();
         }
         let unarmed = (0u16..).zip(&mut self.ring).filter_map(|(place, (_, state))| match state {
-            State::AssumedBad { armed: armed @ false, .. } => {
-                *armed = true;
+            State::AssumedBad { due: due @ None, .. } => {
+                *due = Some(then);
                 Some(place)
             }
             _ => None,
@@ -154,16 +155,21 @@ impl Values {
         unarmed.collect()
     }
 
-    /// The probe of the value at this place is due. Returns the value; `None`: it has returned, or nothing is to be sent (`idle`).
-    pub fn probe(&mut self, place: u16, idle: bool) -> Option<u16> {
-        let (ev, State::AssumedBad { armed, asked, answered }) = self.ring.get_mut(usize::from(place))? else {
+    /// A timer of the value at this place has expired. Returns the value if its probe is due, and arms the one after it, due `then`; `None`:
+    /// the value has returned, the timer is of an earlier retirement, or nothing is to be sent (`idle`).
+    pub fn probe(&mut self, place: u16, now: Time, then: Time, idle: bool) -> Option<u16> {
+        let (ev, State::AssumedBad { due, asked, answered }) = self.ring.get_mut(usize::from(place))? else {
             return None;
         };
+        if *due != Some(now) {
+            return None;
+        }
         if idle {
-            *armed = false;
+            *due = None;
             self.unarmed += 1;
             return None;
         }
+        *due = Some(then);
         if std::mem::replace(asked, true) {
             *answered = 0;
         }
