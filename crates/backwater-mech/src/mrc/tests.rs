@@ -21,7 +21,7 @@ fn counts(values: &mut Values, packets: std::ops::Range<u64>) -> BTreeMap<u16, u
     })
 }
 
-/// Of n values each has 1/n of the packets; of n - 1 each has 1/(n - 1), and the retired one none.
+/// Each of n values has 1/n of the packets. After one is retired, it has none, and each other one has 1/(n - 1).
 #[test]
 fn a_retired_value_has_no_share_and_the_others_share_alike() {
     let mut values = values(8);
@@ -47,7 +47,7 @@ fn a_congested_value_misses_one_turn() {
     assert_eq!(values.take(12), turn[1]);
 }
 
-/// A packet that was sent again counts for the value that it had last, and one that has arrived for none.
+/// A retransmitted packet counts for the value that it had last, and one that has arrived for none.
 #[test]
 fn a_loss_retires_the_value_of_the_last_transmission() {
     let mut values = values(4);

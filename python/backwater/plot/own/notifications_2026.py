@@ -48,9 +48,12 @@ def draw(
             ("messages", None, "control messages"),
         )
     ]
-    note = "Dashed: max-min fairness. Trimming sends no control messages. Two axes are logarithmic."
+    notes = (
+        "Dashed: max-min fairness. Two axes are logarithmic.",
+        "Not counted: NACKs and ACKs, by which trimming, NSCC and CSIG signal.",
+    )
     return alt.hconcat(*columns, spacing=14).properties(
-        title=title("Who is notified earlier, and what that is worth", note)
+        title=title("Who is notified earlier, and what that is worth", *notes)
     )
 
 
