@@ -18,15 +18,15 @@ if TYPE_CHECKING:
 
     from backwater.study import Outcome
 
-CELL, ROW = 140, 19
-"""Width of a column, and height of a scheme's row."""
+CELL, ROW = 210, 18
+"""Width of a panel, such that two fit a page, and height of a scheme's row."""
 FRAME = pl.Schema({"scheme": pl.String, "case": pl.String, "value": pl.Float64})
 
 
 def draw(
     outcome: Outcome, fair: Mapping[str, Sequence[float]], schemes: Sequence[str]
 ) -> ChartType:
-    """Draw a row for each scheme, from the earliest to the latest, and a column for each quantity.
+    """Draw a panel for each quantity, with a row for each scheme, from the earliest to the latest.
 
     `fair` has the max-min fair times of the victim and of the last incast flow, in us, for each
     case to draw. Raises `InputError` if no case was run.
@@ -36,11 +36,8 @@ def draw(
         raise InputError("nothing to draw: none of these points was run")
     order = sorted(schemes, key=lambda scheme: _first(means, scheme))
     cases = [case for case in fair if any(of == case for of, _ in means)]
-    columns = [
-        # Only the first column names the schemes.
-        _column(
-            _rows(means, name, against, fair), _up(order, names=name == "reaction"), cases, heading
-        )
+    panels = [
+        _panel(_rows(means, name, against, fair), order, cases, heading)
         for name, against, heading in (
             ("reaction", None, "reaction, us"),
             ("victim", 0, "victim, % of fair rate"),
@@ -52,7 +49,9 @@ def draw(
         "Dashed: max-min fairness. Two axes are logarithmic.",
         "Not counted: NACKs and ACKs, by which trimming, NSCC and CSIG signal.",
     )
-    return alt.hconcat(*columns, spacing=14).properties(
+    # Pairs, since a narrow page puts the panels of a row below each other.
+    rows = [alt.hconcat(*panels[at : at + 2], spacing=20) for at in (0, 2)]
+    return alt.vconcat(*rows, spacing=16).properties(
         title=title("Who is notified earlier, and what that is worth", *notes)
     )
 
@@ -90,13 +89,10 @@ def _rows(
     return pl.DataFrame(rows, schema=FRAME)
 
 
-def _up(order: list[str], *, names: bool) -> alt.Y:
-    axis = alt.Axis(grid=True, labels=names, ticks=False, labelPadding=6)
-    return alt.Y("scheme:N", sort=order, title=None, axis=axis, scale=alt.Scale(domain=order))
-
-
-def _column(rows: pl.DataFrame, up: alt.Y, cases: list[str], heading: str) -> alt.LayerChart:
+def _panel(rows: pl.DataFrame, order: list[str], cases: list[str], heading: str) -> alt.LayerChart:
     """Draw a quantity; a share has the line of what is fair, other axes are logarithmic."""
+    names = alt.Axis(grid=True, ticks=False, labelPadding=6)
+    up = alt.Y("scheme:N", sort=order, title=None, axis=names, scale=alt.Scale(domain=order))
     share = "%" in heading
     scale = alt.Scale(domainMin=0) if share else alt.Scale(type="log", nice=True)
     across = alt.X("value:Q", title=heading, scale=scale, axis=alt.Axis() if share else APART)
@@ -114,7 +110,7 @@ def _column(rows: pl.DataFrame, up: alt.Y, cases: list[str], heading: str) -> al
     )
     fair = alt.Chart(pl.DataFrame({"value": [100.0]})).mark_rule(color=FAINT, strokeDash=[4, 3])
     layers = [fair.encode(x=across), marks] if share else [marks]
-    return alt.layer(*layers).properties(width=CELL, height=ROW * len(up.to_dict()["sort"]))
+    return alt.layer(*layers).properties(width=CELL, height=ROW * len(order))
 
 
 CHARTS = {"reaction": draw}
