@@ -12,7 +12,7 @@ if ! command -v "$compiler" >/dev/null; then
 fi
 place=$(mktemp -d)
 trap 'rm -rf "$place"' EXIT
-strict=(-std=c++17 -Wall -Wextra -Wpedantic -Wconversion -Werror -O1 -g -fsanitize=undefined -fno-sanitize-recover=all)
+strict=(-std=c++17 -Wall -Wextra -Wpedantic -Wconversion -Werror -O1 -g -fsanitize=address,undefined -fno-sanitize-recover=all)
 "$compiler" "${strict[@]}" frontends/tests/matching.cpp -o "$place/matching"
 "$place/matching"
 "$compiler" "${strict[@]}" -I crates/backwater-capi/include frontends/tests/loop.cpp -o "$place/loop" "$1/libbackwater_capi.a" -lpthread -ldl -lm

@@ -1,14 +1,21 @@
-// Joins sends and receives of a message-passing program: the n-th send with a key belongs to the n-th receive with this key.
+// Joins sends and receives of a message-passing program by their keys.
 //
 //   posted first    a receive waits until its message arrives
 //   arrived first   what came with the message waits until the receive is posted
 //
-// Two messages of one key may arrive in the other order, on two paths. Each is for the receive with its own ordinal. Nothing is kept of a
-// key when all its messages have been received.
+// There are two rules, one for each program:
+//
+//   Matching     The n-th send of a key belongs to the n-th receive of it. Two messages of one key may arrive in the other order, on two
+//                paths: each is for the receive with its own ordinal.
+//   OneReceive   At most one receive of a key waits. A later one is dropped while it waits: the program posts several for one message,
+//                and frees what they point at when this message has arrived. Messages are received in the order of their arrival.
+//
+// Nothing is kept of a key when all its messages have been received.
 #pragma once
 
 #include <cstddef>
 #include <cstdint>
+#include <deque>
 #include <map>
 #include <optional>
 #include <tuple>
@@ -92,6 +99,54 @@ template <class Receiver, class Arrival> class Matching {
     }
 
     std::map<Key, OfKey> keys_;
+};
+
+// As above, with at most one receive of a key that waits.
+template <class Receiver, class Arrival> class OneReceive {
+  public:
+    // A receive is posted. Returns what came with the first message that waits for it. One that finds a receive waiting is dropped.
+    std::optional<Arrival> receive(const Key &key, Receiver receiver) {
+        const auto here = arrived_.find(key);
+        if (here == arrived_.end()) {
+            dropped_ += !waiting_.emplace(key, std::move(receiver)).second;
+            return std::nullopt;
+        }
+        std::optional<Arrival> arrival(std::move(here->second.front()));
+        here->second.pop_front();
+        if (here->second.empty()) {
+            arrived_.erase(here);
+        }
+        return arrival;
+    }
+
+    // A message has arrived. Returns the receiver that waits for it.
+    std::optional<Receiver> arrive(const Key &key, Arrival arrival) {
+        const auto there = waiting_.find(key);
+        if (there == waiting_.end()) {
+            arrived_[key].push_back(std::move(arrival));
+            return std::nullopt;
+        }
+        std::optional<Receiver> receiver(std::move(there->second));
+        waiting_.erase(there);
+        return receiver;
+    }
+
+    // Receives that wait for their messages, and messages that wait for their receives.
+    std::pair<size_t, size_t> open() const {
+        std::pair<size_t, size_t> all(waiting_.size(), 0);
+        for (const auto &[key, of] : arrived_) {
+            all.second += of.size();
+        }
+        return all;
+    }
+
+    // Receives that were dropped.
+    size_t dropped() const { return dropped_; }
+
+  private:
+    std::map<Key, Receiver> waiting_;
+    std::map<Key, std::deque<Arrival>> arrived_;
+    size_t dropped_ = 0;
 };
 
 } // namespace backwater

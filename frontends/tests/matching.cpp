@@ -6,6 +6,7 @@
 #include <cstdio>
 #include <cstdlib>
 #include <map>
+#include <memory>
 #include <random>
 #include <vector>
 
@@ -133,7 +134,63 @@ static void in_random_order_the_nth_is_for_the_nth() {
     }
 }
 
+using OneReceive = backwater::OneReceive<int, int>;
+
+// A collective of 8 posts 7 receives for one message. The next collective has the same key, and its own receives.
+static void one_receive_waits_and_later_ones_are_dropped() {
+    OneReceive matching;
+    const Key key{7, 0, 1, 0};
+    for (int collective = 0; collective < 3; collective++) {
+        for (int at = 0; at < 7; at++) {
+            CHECK(!matching.receive(key, 10 * collective + at));
+        }
+        CHECK(matching.open() == std::make_pair(size_t{1}, size_t{0}));
+        CHECK(matching.arrive(key, 60) == 10 * collective);
+        CHECK(matching.open() == std::make_pair(size_t{0}, size_t{0}) && matching.dropped() == 6u * (collective + 1u));
+    }
+}
+
+static void messages_without_a_receive_wait_in_their_order() {
+    OneReceive matching;
+    const Key key{7, 0, 1, 0}, other{8, 0, 1, 0};
+    CHECK(!matching.arrive(key, 60) && !matching.arrive(key, 61) && !matching.arrive(other, 62));
+    CHECK(matching.open() == std::make_pair(size_t{0}, size_t{3}));
+    CHECK(matching.receive(key, 50) == 60 && matching.receive(other, 51) == 62 && matching.receive(key, 52) == 61);
+    CHECK(!matching.receive(key, 53) && matching.open() == std::make_pair(size_t{1}, size_t{0}) && matching.dropped() == 0);
+}
+
+// Each message has one to ten receives, all of which are freed when it has arrived, as the program does: whoever is told must still exist.
+static void no_receiver_is_told_that_is_gone() {
+    for (unsigned seed = 0; seed < 200; seed++) {
+        std::mt19937 dice(seed);
+        backwater::OneReceive<int *, int> matching;
+        std::map<Key, std::vector<std::unique_ptr<int>>> alive;
+        size_t posted = 0, messages = 0;
+        int batch = 0;
+        for (int turn = 0; turn < 300; turn++) {
+            const Key key{static_cast<int64_t>(dice() % 3), static_cast<uint32_t>(dice() % 2), 2, 0};
+            auto &of = alive[key];
+            batch += of.empty();
+            for (auto more = of.empty() ? 1 + dice() % 10 : 0; more > 0; more--, posted++) {
+                of.push_back(std::make_unique<int>(batch));
+                CHECK(!matching.receive(key, of.back().get()));
+            }
+            if (dice() % 2) {
+                const int expected = *of.front();
+                const auto receiver = matching.arrive(key, 0);
+                CHECK(receiver && **receiver == expected);
+                of.clear();
+                messages++;
+            }
+        }
+        CHECK(posted == messages + matching.open().first + matching.dropped() && matching.open().second == 0);
+    }
+}
+
 int main() {
+    one_receive_waits_and_later_ones_are_dropped();
+    messages_without_a_receive_wait_in_their_order();
+    no_receiver_is_told_that_is_gone();
     a_receive_waits_for_its_message();
     a_message_waits_for_its_receive();
     ordinals_count_and_not_the_order_of_arrival();
