@@ -122,6 +122,7 @@ int main(int count, char **words) {
                                       {"num-queues-per-dim", "1"},
                                       {"injection-scale", "1"},
                                       {"comm-scale", "1"},
+                                      {"compute-scale", "1"},
                                       {"rendezvous-protocol", "false"},
                                       {"network-configuration", ""},
                                       {"logical-dims", ""},
@@ -139,12 +140,17 @@ int main(int count, char **words) {
     }
     const backwater::Choices choices{options.given("network-configuration"), options.text("directory"), sender_at == BW_SENT};
 
-    std::vector<int> dims;
+    backwater::check_results(options.text("backwater"), options.text("directory"));
+    std::vector<int> dims = options.counts("logical-dims");
     size_t ranks = 1;
-    for (const double size : options.list("logical-dims")) {
-        dims.push_back(static_cast<int>(size));
+    for (const int size : dims) {
         ranks *= static_cast<size_t>(size);
     }
+    const int queues_per_dim = options.count("num-queues-per-dim");
+    const double injection_scale = options.number("injection-scale"), comm_scale = options.number("comm-scale");
+    // ASTRA-sim's own frontends take it, and use it for nothing.
+    options.number("compute-scale");
+    const bool rendezvous = options.flag("rendezvous-protocol");
     Fabric fabric{backwater::Network<Message>(choices), {}, sender_at, receiver_at, options.list("dimension-bandwidths"), {}, 0};
     if (!fabric.network.error().empty()) {
         backwater::stop(fabric.network.error());
@@ -162,15 +168,14 @@ int main(int count, char **words) {
 
     AstraSim::LoggerFactory::init(options.text("logging-configuration"), options.text("logging-folder"));
     const auto memory = std::make_unique<Analytical::AnalyticalRemoteMemory>(options.given("remote-memory-configuration"));
-    const std::vector<int> queues(dims.size(), static_cast<int>(options.number("num-queues-per-dim")));
+    const std::vector<int> queues(dims.size(), queues_per_dim);
     std::vector<std::unique_ptr<Rank>> networks;
     std::vector<AstraSim::Sys *> systems;
     for (int rank = 0; rank < static_cast<int>(ranks); rank++) {
         networks.push_back(std::make_unique<Rank>(rank, fabric));
         systems.push_back(new AstraSim::Sys(rank, options.given("workload-configuration"), options.text("comm-group-configuration"),
                                             options.given("system-configuration"), memory.get(), networks.back().get(), dims, queues,
-                                            options.number("injection-scale"), options.number("comm-scale"),
-                                            options.text("rendezvous-protocol") == "true"));
+                                            injection_scale, comm_scale, rendezvous));
     }
     for (AstraSim::Sys *system : systems) {
         system->workload->fire();

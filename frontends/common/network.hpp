@@ -102,7 +102,12 @@ template <class Message> class Network {
         bool goes_on = !enough();
         while (error_.empty() && (goes_on || messages_ > 0)) {
             size_t count = 0;
-            if (!check(bw_step(run_, BW_NEVER, events, sizeof events / sizeof *events, &count)) || count == 0) {
+            if (!check(bw_step(run_, BW_NEVER, events, sizeof events / sizeof *events, &count))) {
+                break;
+            }
+            if (count == 0) {
+                // Nothing will happen any more. If the scenario has ended the run (stop.at), the next step says so.
+                check(bw_step(run_, BW_NEVER, events, 0, &count));
                 break;
             }
             for (size_t i = 0; i < count && error_.empty(); i++) {

@@ -180,6 +180,7 @@ int main(int count, char **words) {
     if (receiver_at == BW_SENT) {
         backwater::stop("--receiver: a receiver has nothing when the sender has sent");
     }
+    backwater::check_results(options.text("backwater"), options.text("directory"));
     const double send_lat = options.number("send-lat");
     if (!(send_lat >= 0 && send_lat < 1e9)) {
         backwater::stop("--send-lat: a number of us, not below 0");

@@ -112,6 +112,20 @@ static void errors_end_the_loop(const std::string &scenario, const std::string &
     CHECK(idle.loop([](uint32_t, int) {}, [] { return false; }) == 0 && idle.error().empty());
 }
 
+// The scenario's own end is an error that names it, before and after the end of the program.
+static void a_scenario_that_stops_is_an_error(const std::string &directory) {
+    const std::string scenario = star(directory, "[stop]\nat = \"2 us\"\n");
+    for (const bool enough : {false, true}) {
+        Network network({scenario, "", false});
+        network.send(0, 1, 1000, 0, 1);
+        network.send(0, 2, 1'000'000, 0, 2);
+        int calls = 0;
+        network.loop([&](uint32_t, int) { calls++; }, [&] { return enough && calls == 1; });
+        CHECK(network.error().find("ended at 2 us") != std::string::npos && network.error().find("stop.at") != std::string::npos);
+    }
+    star(directory, "");
+}
+
 int main(int, char **words) {
     const std::string directory = words[1], scenario = star(directory, "");
     moments_are_told_in_their_order(scenario);
@@ -119,5 +133,6 @@ int main(int, char **words) {
     odd_messages_are_delivered(scenario);
     the_end_waits_for_messages(scenario, directory);
     errors_end_the_loop(scenario, directory);
+    a_scenario_that_stops_is_an_error(directory);
     return 0;
 }
