@@ -33,12 +33,23 @@ SYSTEM = {
 
 def run(words: list[str], directory: Path) -> tuple[int, str]:
     """Runs ASTRA-sim. Returns the last rank's time [ns] and the output."""
-    done = subprocess.run(words, cwd=directory, capture_output=True, text=True, check=False)
+    try:
+        done = subprocess.run(words, cwd=directory, capture_output=True, text=True, check=False)
+    except OSError as error:
+        sys.exit(f"error: {words[0]} cannot be started: {error}")
     output = done.stdout + done.stderr
     ends = [int(end) for end in re.findall(r"finished, (\d+) cycles", output)]
     if done.returncode != 0 or not ends:
         sys.exit(f"error: {' '.join(words)}\n{output[-2000:]}")
     return max(ends), output
+
+
+def checked(words: list[str]) -> str:
+    """Runs a script. Returns its output."""
+    done = subprocess.run(words, capture_output=True, text=True, check=False)
+    if done.returncode != 0:
+        sys.exit(f"error: {' '.join(words)}\n{done.stderr[-2000:]}")
+    return done.stdout
 
 
 def varint(value: int) -> bytes:
@@ -110,14 +121,23 @@ def imported(traces: Path, network: Path, directory: Path) -> int:
     scenario = directory / "imported.toml"
     options = ["--fabric", str(network), "-o", str(scenario), "--force"]
     command = [sys.executable, "-m", "backwater", "import", *map(str, files), *options]
-    subprocess.run(command, check=True, capture_output=True)
+    checked(command)
     return max(backwater.load(scenario).run().jobs["end_ps"].to_pylist())
 
 
 def main() -> None:
     """Runs everything."""
+    if len(sys.argv) not in (4, 5):
+        sys.exit("error: compare.py ASTRA_SIM ANALYTICAL BACKWATER_ASTRA_SIM [WORKING_DIRECTORY]")
     astra, analytical, ours = (Path(word).resolve() for word in sys.argv[1:4])
     directory = Path(sys.argv[4] if len(sys.argv) > 4 else "compare").resolve()
+    for path, is_there in (
+        (astra / "examples", Path.is_dir),
+        (analytical, Path.is_file),
+        (ours, Path.is_file),
+    ):
+        if not is_there(path):
+            sys.exit(f"error: {path} is missing")
     directory.mkdir(parents=True, exist_ok=True)
     examples = astra / "examples"
     traces = examples / "workload" / "microbenchmarks"
@@ -141,8 +161,8 @@ def main() -> None:
 
     def network(yml: Path, payload: int = 4096) -> Path:
         path = directory / f"{yml.stem}-{payload}.toml"
-        command = [sys.executable, HERE / "network.py", yml, str(payload)]
-        path.write_text(subprocess.run(command, check=True, capture_output=True, text=True).stdout)
+        command = [sys.executable, str(HERE / "network.py"), str(yml), str(payload)]
+        path.write_text(checked(command))
         return path
 
     native = examples / "system" / "native_collectives"

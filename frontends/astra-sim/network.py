@@ -20,11 +20,19 @@ def value(text: str, key: str) -> str:
     return found.group(1)
 
 
+def number_of(text: str, key: str) -> float:
+    """The only element of a list of the file, a number that is not below 0."""
+    word = value(text, key)
+    if re.fullmatch(r"\d+(\.\d*)?([eE][+-]?\d+)?", word) is None:
+        sys.exit(f"error: {key}: {word} is not a number from 0")
+    return float(word)
+
+
 def scenario(text: str, payload: int) -> str:
     """The scenario of a network."""
-    kind, number = value(text, "topology"), int(value(text, "npus_count"))
-    rate = f"{round(float(value(text, 'bandwidth')) * 2**30 * 8)} b/s"
-    delay = f"{round(float(value(text, 'latency')) * 1000)} ps"
+    kind, number = value(text, "topology"), round(number_of(text, "npus_count"))
+    rate = f"{round(number_of(text, 'bandwidth') * 2**30 * 8)} b/s"
+    delay = f"{round(number_of(text, 'latency') * 1000)} ps"
     pairs = {
         "Ring": [(at, (at + 1) % number) for at in range(number if number > 2 else 1)],
         "FullyConnected": [(a, b) for a in range(number) for b in range(a + 1, number)],
@@ -64,6 +72,20 @@ def scenario(text: str, payload: int) -> str:
     return "\n".join(lines)
 
 
+def main() -> None:
+    """Prints the scenario of the file that the command line names."""
+    words = sys.argv[1:]
+    if len(words) not in (1, 2) or not (words[1:] or ["1"])[0].isdecimal():
+        sys.exit("error: network.py FILE.yml [PAYLOAD], the octets of a packet")
+    try:
+        text = Path(words[0]).read_text(encoding="utf-8")
+    except (OSError, UnicodeDecodeError) as error:
+        sys.exit(f"error: {words[0]} cannot be read: {error}")
+    payload = int(words[1]) if len(words) > 1 else 4096
+    if payload == 0:
+        sys.exit("error: a packet has at least one octet")
+    print(scenario(text, payload))
+
+
 if __name__ == "__main__":
-    octets = int(sys.argv[2]) if len(sys.argv) > 2 else 4096
-    print(scenario(Path(sys.argv[1]).read_text(encoding="utf-8"), octets))
+    main()
