@@ -18,7 +18,8 @@
  *             A null pointer is an error, unless the function permits it.
  * Errors      Every function that can fail returns BW_OK (0) or a negative BW_ERROR. After an error, bw_error() has the text: place,
  *             reason, and a hint in a line of its own. A call that failed has changed nothing, unless its comment says so.
- * Threads     Any thread may call. Calls for one run take turns; runs are independent of each other.
+ * Threads     Any thread may call. Calls for one run take turns; runs are independent of each other. A run has one thread: it works in
+ *             the thread that calls bw_step.
  */
 #ifndef BACKWATER_H
 #define BACKWATER_H
