@@ -14,9 +14,10 @@ if TYPE_CHECKING:
 
     from backwater.scenario import Scenario
 
-# The largest message, in B, and the largest time, in ps.
+# The largest message, in B; the largest time, in ps; bytes of a token's number in a saved state.
 _LARGEST = 1 << 60
 _LAST = (1 << 64) - 2
+_NUMBER = 8
 
 
 class Occurred(NamedTuple):
@@ -71,10 +72,12 @@ class Live:
         """
         place = None if directory is None else Path(directory)
         core = scenario.complete()
-        self._core = core.live(seed, label, (keep_connections, sent), place, saved)
+        # Numbers of tokens go on where they were, so that none of a state is one of this run.
+        given, state = (b"", None) if saved is None else (saved[:_NUMBER], saved[_NUMBER:])
+        self._core = core.live(seed, label, (keep_connections, sent), place, state)
         self._hosts = self._core.hosts
         self._tokens: dict[int, object] = {}
-        self._given = 0 if saved is None else _LAST // 2
+        self._given = int.from_bytes(given, "big")
 
     def __enter__(self) -> Live:
         """Return it, to be closed at the end."""
@@ -174,7 +177,7 @@ class Live:
 
         Raises `backwater.ScenarioError` if it writes a directory.
         """
-        return self._core.save()
+        return self._given.to_bytes(_NUMBER, "big") + self._core.save()
 
     def close(self) -> None:
         """End the run here. Messages in flight do not arrive. May be called again."""

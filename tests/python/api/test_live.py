@@ -65,6 +65,19 @@ def test_a_saved_run_goes_on() -> None:
     assert (resumed.now_ps, resumed.fingerprint) == (live.now_ps, live.fingerprint)
 
 
+def test_tokens_of_a_saved_run_are_gone_after_a_second_time_too() -> None:
+    scenario = backwater.parse(STAR)
+    live = backwater.Live(scenario)
+    live.send(0, 1, 1_000, "first")
+    for name in ("second", "third"):
+        live = backwater.Live(scenario, saved=live.save())
+        live.send(2, 3, 1_000_000, name)
+    delivered = []
+    while occurred := live.step():
+        delivered += [one.token for one in occurred if one.what == "delivered"]
+    assert delivered == [None, None, "third"]
+
+
 def test_misuse_is_an_error() -> None:
     live = backwater.Live(backwater.parse(STAR))
     with pytest.raises(backwater.InputError, match="there is no host 'h9'"):
