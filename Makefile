@@ -119,6 +119,7 @@ lint-python: $(VENV)/built
 	$(BIN)/ruff check --no-cache
 	$(BIN)/ruff format --check
 	$(BIN)/mypy python/backwater tests/python benches
+	$(BIN)/mypy studies/notifications-2026/scenes.py
 
 # The core as WebAssembly, in a page that needs no server and no network.
 WASM := wasm32-unknown-unknown

@@ -43,7 +43,8 @@ def first_messages(run: Observed, message: str, since: str, of: str = "median") 
     begin = time_ps(since, "since")
     sent = run.run.control.filter(pc.field("kind") == message)
     first = sent.group_by(["node", "to", "value"]).aggregate([("time_ps", "min")])
-    times = [time - begin for time in first["time_ps_min"].to_pylist() if time >= begin]
+    whole = (time for time in first["time_ps_min"].to_pylist() if time is not None)
+    times = [time - begin for time in whole if time >= begin]
     if not times:
         return Reading(None, f"no {message} was sent after {since}")
     return Reading(statistic_of(times, of) / PS_PER_US)

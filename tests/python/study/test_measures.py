@@ -123,7 +123,7 @@ def test_first_messages_count_each_sender_and_receiver_once() -> None:
         stop={"at": "200 us"},
     )
     cnps = run.run.control.to_pylist()
-    first = {}
+    first: dict[tuple[str, str], float] = {}
     for row in cnps:
         first.setdefault((row["node"], row["to"]), row["time_ps"] / 1e6)
     assert len(cnps) > len(first) == 2

@@ -89,7 +89,7 @@ def _rows(
     return pl.DataFrame(rows, schema=FRAME)
 
 
-def _panel(rows: pl.DataFrame, order: list[str], cases: list[str], heading: str) -> alt.LayerChart:
+def _panel(rows: pl.DataFrame, order: list[str], cases: list[str], heading: str) -> ChartType:
     """Draw a quantity; a share has the line of what is fair, other axes are logarithmic."""
     names = alt.Axis(grid=True, ticks=False, labelPadding=6)
     up = alt.Y("scheme:N", sort=order, title=None, axis=names, scale=alt.Scale(domain=order))
