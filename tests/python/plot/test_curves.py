@@ -88,5 +88,5 @@ def test_a_study_s_own_charts_are_looked_up_by_its_name() -> None:
     assert set(charts("sfc-buffer")) == {"map"}
     assert set(charts("nccl-2026")) == {"by-size"}
     assert [name for name in definition.names() if charts(name)] == [
-        *("moe-2026", "nccl-2026", "sfc-buffer")
+        *("moe-2026", "nccl-2026", "notifications-2026", "sfc-buffer")
     ]
