@@ -1,15 +1,12 @@
 #!/usr/bin/env bash
 # frontends.sh LIBRARIES: tests what the frontends for other programs share, with no program fetched: the matching of sends and receives, the
-# options, and the loop on the static library in this directory. Without a compiler of C++ nothing is tested; in continuous integration (CI is set) that
-# is an error.
+# options, and the loop on the static library in this directory. Without a compiler of C++, which it tries to install, nothing is tested; in
+# continuous integration (CI is set) that is an error.
 set -euo pipefail
 cd "$(dirname "$0")/.."
-compiler=${CXX:-c++}
-if ! command -v "$compiler" >/dev/null; then
-    [ -z "${CI:-}" ] || { echo "error: $compiler is missing; Debian has it in the package g++" >&2; exit 1; }
-    echo "without $compiler, which is not installed: frontends are not tested"
-    exit
-fi
+compiler=${CXX:-g++}
+bash tests/tool.sh "$compiler" "Frontends"
+command -v "$compiler" >/dev/null || exit 0
 place=$(mktemp -d)
 trap 'rm -rf "$place"' EXIT
 strict=(-std=c++17 -Wall -Wextra -Wpedantic -Wconversion -Werror -O1 -g -fsanitize=address,undefined -fno-sanitize-recover=all)

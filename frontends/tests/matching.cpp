@@ -159,7 +159,7 @@ static void messages_without_a_receive_wait_in_their_order() {
     CHECK(!matching.receive(key, 53) && matching.open() == std::make_pair(size_t{1}, size_t{0}) && matching.dropped() == 0);
 }
 
-// Each message has one to ten receives, all of which are freed when it has arrived, as the program does: whoever is told must still exist.
+// Each message has one to ten receives, all of which are freed when it has arrived, as the program does: whoever a receive notifies must still exist.
 static void no_receiver_is_told_that_is_gone() {
     for (unsigned seed = 0; seed < 200; seed++) {
         std::mt19937 dice(seed);

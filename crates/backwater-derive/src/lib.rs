@@ -44,10 +44,7 @@ use proc_macro::TokenStream;
 /// Declares the parameters of a table, as the documentation of the crate describes.
 #[proc_macro_attribute]
 pub fn parameters(arguments: TokenStream, table: TokenStream) -> TokenStream {
-    let expanded = syn::parse::<syn::parse::Nothing>(arguments)
-        .and_then(|_| syn::parse::<syn::ItemStruct>(table))
-        .and_then(expand::expand);
-    expanded.unwrap_or_else(syn::Error::into_compile_error).into()
+    attributed(arguments, table, expand::expand)
 }
 
 /// Implements `backwater_engine::State`, which saves and loads the state of a struct or an enum. Each field is saved as
@@ -144,8 +141,15 @@ pub fn hooks(arguments: TokenStream, item: TokenStream) -> TokenStream {
 /// type of that name. (Rust has no defaults for types of a trait.)
 #[proc_macro_attribute]
 pub fn mechanism(arguments: TokenStream, item: TokenStream) -> TokenStream {
-    let expanded = syn::parse::<syn::parse::Nothing>(arguments)
-        .and_then(|_| syn::parse::<syn::ItemImpl>(item))
-        .map(mechanism::complete);
+    attributed(arguments, item, |item| Ok(mechanism::complete(item)))
+}
+
+/// Expands an attribute without arguments.
+fn attributed<T: syn::parse::Parse>(
+    arguments: TokenStream,
+    item: TokenStream,
+    expand: fn(T) -> syn::Result<proc_macro2::TokenStream>,
+) -> TokenStream {
+    let expanded = syn::parse::<syn::parse::Nothing>(arguments).and_then(|_| syn::parse::<T>(item)).and_then(expand);
     expanded.unwrap_or_else(syn::Error::into_compile_error).into()
 }

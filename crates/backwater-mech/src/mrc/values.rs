@@ -53,7 +53,9 @@ pub struct Values {
 impl Values {
     /// The values 1 to `n` in an order of chance.
     pub fn hashed(n: u32, rng: &mut impl Rng) -> Values {
-        Values::of((1..=n as u16).collect(), rng)
+        let mut values: Vec<u16> = (1..=n as u16).collect();
+        shuffle(&mut values, rng);
+        Values::in_order(values)
     }
 
     /// `n` values of source routes over so many planes, and so many paths in each, but no more than there are paths: each plane in turn, in
@@ -75,11 +77,6 @@ impl Values {
             (1 + order[turn] + planes * in_plane[turn][round]) as u16
         };
         Values::in_order((0..n.min(planes * paths)).map(value).collect())
-    }
-
-    fn of(mut values: Vec<u16>, rng: &mut impl Rng) -> Values {
-        shuffle(&mut values, rng);
-        Values::in_order(values)
     }
 
     fn in_order(values: Vec<u16>) -> Values {
